@@ -1,0 +1,142 @@
+package admission
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/goodput/goodput/limit"
+)
+
+// Defaults, for the fields of Config that are zero.
+const (
+	DefaultObjective  = time.Second
+	DefaultPercentile = 0.99
+	DefaultMaxItems   = 1 << 16  // 65,536 waiters of about 0.5 KiB and a goroutine: 200 MB at the most
+	DefaultMaxBytes   = 64 << 20 // 64 MiB of request bodies
+	DefaultExempt     = 8        // probes in flight: a kubelet, a balancer and a person or two
+
+	// NoQueue as Config.Depth says that nobody may wait.
+	NoQueue = -1
+
+	// MaxObjective bounds every duration of a Config: arithmetic on a day of
+	// nanoseconds is far from overflow, and no caller waits longer.
+	MaxObjective = 24 * time.Hour
+	minObjective = time.Millisecond
+	maxItems     = 1 << 24
+	maxBytes     = 1 << 50
+)
+
+// A Config describes one limiter. The zero value of each field means its
+// default; nothing means unlimited.
+type Config struct {
+	// Limit is the law of the limit. Required.
+	Limit limit.Law
+
+	// Objective is the latency, from arrival to end, that the Percentile of
+	// the requests that got a slot must meet. It sizes the queue; it is not a
+	// deadline. 1 ms to 24 h, default 1 s.
+	Objective time.Duration
+
+	// Percentile belongs to Objective: 0.5 to 0.999, default 0.99.
+	Percentile float64
+
+	// Service is the mean service time that somebody measured or declared. It
+	// is the prior until there are samples, and measured times more than 25 %
+	// away from it are flagged. 0 declares nothing; the prior is then
+	// Objective/10.
+	Service time.Duration
+
+	// Depth fixes the queue, in cost units: NoQueue, or 1 to 2^24. 0, the
+	// default, derives it from the objective and the measured service times.
+	Depth int
+
+	// MaxItems caps how many requests wait, whatever they cost: 1 to 2^24,
+	// default 65,536.
+	MaxItems int
+
+	// MaxBytes caps the bytes of request bodies held in memory by those that
+	// wait: 1 to 2^50, default 64 MiB.
+	MaxBytes int64
+
+	// MaxWait bounds the wait of a request without a deadline: 1 ms to 24 h,
+	// default Objective.
+	MaxWait time.Duration
+
+	// Overflow says what happens when the queue is full. Default Displace.
+	Overflow Overflow
+
+	// Order fixes the order. Default Auto.
+	Order Order
+
+	// Exempt caps the exempt requests in flight: 1 to 1024, default 8.
+	Exempt int
+}
+
+// Validate returns one sentence about the first field that is out of range or
+// contradicts another, or nil.
+func (c Config) Validate() error {
+	if c.Limit == nil {
+		return fmt.Errorf("limit is missing: say limit.Fixed(n), the units of cost that may run at once")
+	}
+	if _, err := c.Limit.Start(); err != nil {
+		return err
+	}
+	for _, d := range []struct {
+		name string
+		v    time.Duration
+	}{{"objective", c.Objective}, {"service", c.Service}, {"max wait", c.MaxWait}} {
+		if d.v != 0 && (d.v < 0 || d.v > MaxObjective) {
+			return fmt.Errorf("%s %v is out of range: 1ms to 24h, or 0 for the default", d.name, d.v)
+		}
+		if d.v != 0 && d.v < minObjective && d.name != "service" {
+			return fmt.Errorf("%s %v is out of range: 1ms to 24h, or 0 for the default", d.name, d.v)
+		}
+	}
+	if c.Percentile != 0 && !(c.Percentile >= 0.5 && c.Percentile <= 0.999) {
+		return fmt.Errorf("percentile %v is out of range: 0.5 to 0.999, or 0 for 0.99", c.Percentile)
+	}
+	if c.Depth != 0 && c.Depth != NoQueue && (c.Depth < 0 || c.Depth > maxItems) {
+		return fmt.Errorf("depth %d is out of range: 1 to %d, NoQueue, or 0 to derive it", c.Depth, maxItems)
+	}
+	if c.MaxItems < 0 || c.MaxItems > maxItems {
+		return fmt.Errorf("max items %d is out of range: 1 to %d, or 0 for %d", c.MaxItems, maxItems, DefaultMaxItems)
+	}
+	if c.MaxBytes < 0 || c.MaxBytes > maxBytes {
+		return fmt.Errorf("max bytes %d is out of range: 1 to %d, or 0 for %d", c.MaxBytes, int64(maxBytes), DefaultMaxBytes)
+	}
+	if c.Exempt < 0 || c.Exempt > 1024 {
+		return fmt.Errorf("exempt %d is out of range: 1 to 1024, or 0 for %d", c.Exempt, DefaultExempt)
+	}
+	if c.Overflow > Block {
+		return fmt.Errorf("overflow %d is unknown: Displace, RefuseNewest, EvictOldest or Block", c.Overflow)
+	}
+	if c.Order > EDF {
+		return fmt.Errorf("order %d is unknown: Auto, FIFO, NewestFirst or EDF", c.Order)
+	}
+	if c.Overflow == Block && c.Depth == NoQueue {
+		return fmt.Errorf("overflow block and no queue contradict each other: who blocks waits in the queue")
+	}
+	c = c.WithDefaults()
+	if c.Service > c.Objective {
+		return fmt.Errorf("service %v is longer than objective %v: nothing could meet it", c.Service, c.Objective)
+	}
+	return nil
+}
+
+// WithDefaults returns c with every zero field set to its default.
+func (c Config) WithDefaults() Config {
+	def(&c.Objective, DefaultObjective)
+	def(&c.Percentile, DefaultPercentile)
+	def(&c.MaxItems, DefaultMaxItems)
+	def(&c.MaxBytes, DefaultMaxBytes)
+	def(&c.MaxWait, c.Objective)
+	def(&c.Exempt, DefaultExempt)
+	return c
+}
+
+func def[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,3 @@
+module github.com/goodput/goodput
+
+go 1.25.0
