@@ -1,6 +1,7 @@
 // Package hist is a histogram of durations with buckets that grow by a fixed
-// ratio: eight to the octave, so neighbouring bounds differ by 2^(1/8) = 9.1 %
-// and a quantile is off by at most half of that.
+// ratio: eight to the octave, so neighbouring bounds differ by 2^(1/8) = 9.1 %.
+// A quantile lies in the bucket of the exact one, so it is off by less than that
+// whatever was counted, and by less than 1 % where the counts are smooth.
 //
 // The bounds are 2^(i/8) seconds, which is Prometheus' native schema 3, so a
 // histogram is exported as it is. Durations below about 1 µs share the first
