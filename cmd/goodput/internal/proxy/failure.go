@@ -1,0 +1,100 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// A Failure is why the upstream gave no answer.
+type Failure uint8
+
+const (
+	Unreachable Failure = iota // no connection: the request was not executed
+	Broken                     // the connection broke before a response: nobody knows
+	TimedOut                   // the deadline passed while the upstream worked
+
+	FailureKinds = int(TimedOut) + 1
+)
+
+// String returns the word used in logs and metrics.
+func (f Failure) String() string {
+	switch f {
+	case Unreachable:
+		return "unreachable"
+	case Broken:
+		return "broken"
+	case TimedOut:
+		return "timed_out"
+	}
+	return "unknown"
+}
+
+// fail answers a request that the upstream did not. Four cases, told apart by
+// who is to blame, because only some of them count against the service:
+//
+//	the client left         nothing to say, nobody to say it to
+//	the client's body broke 400
+//	the deadline passed     504
+//	everything else         502: it could not be reached, or hung up
+func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
+	cause := r.Context().Err()
+	if errors.Is(cause, context.Canceled) {
+		// Half-closed connections look the same, and their client still reads:
+		// an empty 200 would be a lie, so the connection ends without a word.
+		panic(http.ErrAbortHandler)
+	}
+	if cause != nil {
+		p.failures.add(TimedOut, err)
+		http.Error(w, "goodput: the deadline passed before the upstream answered", http.StatusGatewayTimeout)
+		return
+	}
+	if body, ok := r.Body.(*clientBody); ok && body.broken.Load() {
+		http.Error(w, "goodput: the request body ended early or is malformed", http.StatusBadRequest)
+		return
+	}
+	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "dial" {
+		p.failures.add(Unreachable, err)
+		http.Error(w, "goodput: the upstream cannot be reached; the request was not executed", http.StatusBadGateway)
+		return
+	}
+	p.failures.add(Broken, err)
+	http.Error(w, "goodput: the upstream closed the connection before it answered", http.StatusBadGateway)
+}
+
+// failures counts, and logs at most once a second: an upstream that is down
+// fails every request.
+type failures struct {
+	log *slog.Logger
+
+	mu     sync.Mutex
+	count  [FailureKinds]uint64
+	told   time.Time
+	untold int // since then
+}
+
+func (f *failures) add(kind Failure, err error) {
+	now := time.Now()
+	f.mu.Lock()
+	f.count[kind]++
+	f.untold++
+	n := f.untold
+	tell := now.Sub(f.told) >= time.Second
+	if tell {
+		f.told, f.untold = now, 0
+	}
+	f.mu.Unlock()
+	if tell {
+		f.log.Warn("upstream failed", "kind", kind.String(), "err", err, "failures", n)
+	}
+}
+
+func (f *failures) counts() [FailureKinds]uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.count
+}

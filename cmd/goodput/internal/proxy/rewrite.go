@@ -1,0 +1,80 @@
+package proxy
+
+import (
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"sync/atomic"
+)
+
+// forwarding are the headers that say where a request came from, beside the
+// four that ReverseProxy drops itself (Forwarded, X-Forwarded-For, -Host and
+// -Proto). Applications believe them, so they pass from trusted peers only.
+var forwarding = []string{
+	"X-Real-Ip", "X-Forwarded-Port", "X-Forwarded-Prefix", "X-Forwarded-Server", "X-Forwarded-Ssl",
+}
+
+// rewrite makes the outgoing request. It runs after the hop-by-hop headers were
+// removed, so what is set here arrives: a client cannot name it in Connection.
+func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
+	r.SetURL(p.target)
+	r.Out.Host = r.In.Host // the service behind a sidecar has the name that clients use
+	trusted := p.trusts(r.In.RemoteAddr)
+	if trusted {
+		keep(r, "Forwarded")
+		keep(r, "X-Forwarded-For") // SetXForwarded appends the peer
+	} else {
+		for _, name := range forwarding {
+			delete(r.Out.Header, name)
+		}
+	}
+	r.SetXForwarded()
+	if trusted {
+		keep(r, "X-Forwarded-Host")
+		keep(r, "X-Forwarded-Proto")
+	}
+	if r.Out.Body != nil {
+		r.Out.Body = &clientBody{ReadCloser: r.Out.Body}
+	}
+	p.forwardBudget(r)
+}
+
+// keep restores a header of the incoming request that was dropped or replaced.
+func keep(r *httputil.ProxyRequest, name string) {
+	if v, ok := r.In.Header[name]; ok {
+		r.Out.Header[name] = append([]string(nil), v...)
+	}
+}
+
+func (p *Proxy) trusts(remote string) bool {
+	if len(p.cfg.TrustedProxies) == 0 {
+		return false
+	}
+	peer, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return false // a unix socket has no address: nobody to trust
+	}
+	addr := peer.Addr().Unmap().WithZone("")
+	for _, prefix := range p.cfg.TrustedProxies {
+		if prefix.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// A clientBody remembers that the client's body, not the service, broke a
+// request. The transport may still read it while the handler asks.
+type clientBody struct {
+	io.ReadCloser
+	broken atomic.Bool
+}
+
+func (b *clientBody) Read(buf []byte) (int, error) {
+	n, err := b.ReadCloser.Read(buf)
+	if err != nil && err != io.EOF && err != http.ErrBodyReadAfterClose {
+		b.broken.Store(true)
+	}
+	return n, err
+}
