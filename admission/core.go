@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/goodput/goodput/internal/hist"
+	"github.com/goodput/goodput/limit"
 )
 
 // Never is the deadline of a request that has none.
@@ -23,12 +23,12 @@ type Request struct {
 	NoWait   bool          // refuse rather than queue
 }
 
-// A Verdict is what Offer decided.
+// A Verdict is what became of an offer.
 type Verdict uint8
 
 const (
-	Refused  Verdict = iota // Decision.Reason says why
-	Admitted                // it runs now
+	Refused  Verdict = iota // Reason says why
+	Admitted                // it runs
 	Queued                  // it waits; Next will return its Waiter
 )
 
@@ -39,149 +39,350 @@ type Decision struct {
 	Exempt  bool    // admitted outside the limit: release it with End.Exempt
 	Waiter  *Waiter // of a queued request
 
-	// The numbers that decided: how long it would have waited, and the service
-	// time that had to fit behind it. Set when somebody would have waited.
+	// The numbers that decided, for a request that would have had to wait: how
+	// long, and the service time that had to fit behind it.
 	PredictedWait time.Duration
 	Service       time.Duration
 }
 
 // An End describes a request that ran.
 type End struct {
-	Cost    int
+	Cost    int     // as offered; 0 means 1
 	Outcome Outcome // Completed, Late, Failed or Abandoned
 	Exempt  bool
 }
 
 // A Settlement is what became of lent slots.
 type Settlement struct {
-	Free     int             // slots that came back unused
-	Admitted int64           // requests admitted on them since Lend, of cost 1
-	Ended    [Outcomes]int64 // requests that ended without a call of Release since Lend
+	Free     int             // slots that are free now; more than were lent if others were returned to them
+	Admitted int64           // requests of cost 1 admitted on them since Lend
+	Ended    [Outcomes]int64 // requests of cost 1 that ended since Lend without a call of Release
+}
+
+// A Core decides. It is not safe for concurrent use: its driver brings the lock.
+type Core struct {
+	cfg Config
+	law limit.Law
+	now time.Duration // of the latest call. Invariant: never falls (I6)
+
+	limit   int
+	inUse   int // units of cost that run. Invariant: a grant leaves inUse + lent <= limit (I1)
+	running int // requests that run; inUse without their costs
+	lent    int // slots that the driver fills without asking. Invariant: 0 while anyone waits (I7)
+	lentAt  time.Duration
+	peak    int // the most units in use since the law was last asked
+	waited  bool
+	lawAt   time.Duration
+
+	lines   [priorities]line // by priority, critical first
+	waiting int              // Invariant: the sum of lines[i].n, at most MaxItems (I3)
+	cost    int              // units of cost that wait
+	bytes   int64            // Invariant: at most MaxBytes (I3)
+	seq     uint64
+
+	exempt   int // exempt requests in flight. Invariant: at most cfg.Exempt
+	draining bool
+
+	service    estimate
+	derivation Derivation
+	cv2        float64
+	quantile   float64 // of the service, seconds per unit of size
+	derivedAt  time.Duration
+	ruledAt    time.Duration // of Derivation.RuleLatency
+	load       meter
+	hint       hint
+
+	order    Order         // in force
+	stood    time.Duration // since when somebody has waited; Never while nobody does
+	overload bool          // the queue has stood, and more is offered than the slots can serve
+	depth    int           // in force. Invariant: at most derivation.Depth (I11)
+	brief    time.Duration // the shortest and the longest budget queued since the queue was empty
+	ample    time.Duration
+
+	decided []*Waiter
+	taken   int
+	victims []*Waiter // scratch of makeRoom
+	counts  counts
+}
+
+// counts never fall. Invariant: arrivals = the sum of outcomes + waiting + running (I4).
+type counts struct {
+	arrivals, immediate, dequeued, exempt, limitChanges uint64
+	outcomes                                            [Outcomes]uint64
+	refusals                                            [Reasons]uint64
+	refused, ended                                      uint64
 }
 
 // New returns a core, or the sentence of Config.Validate.
-func New(cfg Config) (*Core, error) { panic("not built") }
+func New(cfg Config) (*Core, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	c := &Core{order: FIFO, stood: Never}
+	c.limit, _ = cfg.Limit.Start() // Validate has seen it succeed
+	c.configure(cfg)
+	return c, nil
+}
 
-// A Core decides. It is not safe for concurrent use: its driver brings the lock.
-type Core struct{}
+func (c *Core) configure(cfg Config) {
+	c.law, c.cfg = cfg.Limit, cfg.WithDefaults()
+	if c.cfg.Order != Auto {
+		c.setOrder(c.cfg.Order)
+	}
+	c.load.configure(c.now, c.cfg.Objective)
+	c.service.setPrior(priorMean(c.cfg.Service, c.cfg.Objective),
+		max(halfLives*c.cfg.Objective, minHalfLife))
+	c.derive()
+}
 
 // Offer decides about a request that arrives at now.
-func (c *Core) Offer(now time.Duration, r Request) Decision { panic("not built") }
+func (c *Core) Offer(now time.Duration, r Request) Decision {
+	c.enter(now)
+	if r.Exempt && c.exempt < c.cfg.Exempt {
+		c.exempt++
+		c.counts.exempt++
+		return Decision{Verdict: Admitted, Exempt: true}
+	}
+	c.counts.arrivals++
+	c.normalize(&r)
+	if why := c.unfit(&r); why != None {
+		return c.refuse(why)
+	}
+	c.load.add(r.Cost)
+	if c.waiting == 0 && r.Cost <= c.free() {
+		c.grant(r.Cost)
+		c.counts.immediate++
+		return Decision{Verdict: Admitted}
+	}
+	if r.NoWait {
+		return c.refuse(QueueFull)
+	}
+	return c.enqueue(&r)
+}
+
+func (c *Core) normalize(r *Request) {
+	def(&r.Cost, 1)
+	r.Cost = max(r.Cost, 1)
+	if r.Size <= 0 {
+		r.Size = r.Cost
+	}
+	r.Size = min(r.Size, math.MaxInt32)
+	r.Bytes = max(r.Bytes, 0)
+	if r.Priority == unset || r.Priority > Background {
+		r.Priority = Default
+	}
+	r.Arrival = min(r.Arrival, c.now)
+}
+
+// unfit returns why a request can have no place whatever the load is.
+func (c *Core) unfit(r *Request) Reason {
+	switch {
+	case c.draining:
+		return Draining
+	case r.Deadline <= c.now:
+		return Deadline
+	case r.Cost > max(c.limit, 1): // a limit of 0 is a pause, not a size
+		return TooCostly
+	case r.Bytes > c.cfg.MaxBytes:
+		return TooLarge
+	}
+	return None
+}
+
+// enqueue finds a place for a request that cannot run at once, or refuses it.
+func (c *Core) enqueue(r *Request) Decision {
+	d := Decision{PredictedWait: c.predict(r), Service: c.need(r.Size)}
+	// Doomed at the door: predicted wait + service does not fit the budget.
+	if r.Deadline != Never && d.PredictedWait > r.Deadline-c.now-d.Service {
+		return c.refuseWith(d, NoBudget)
+	}
+	if why := c.makeRoom(r); why != None {
+		return c.refuseWith(d, why)
+	}
+	w := c.push(r)
+	c.dispatch() // it may be first, and fit slots that a costlier one could not use
+	switch w.verdict {
+	case Admitted:
+		c.undecide(w)
+		d.Verdict = Admitted
+	case Refused:
+		c.undecide(w)
+		d.Reason = w.reason
+	case Queued:
+		d.Verdict, d.Waiter = Queued, w
+	}
+	return d
+}
 
 // Release ends a request that was admitted.
-func (c *Core) Release(now time.Duration, e End) { panic("not built") }
+func (c *Core) Release(now time.Duration, e End) {
+	c.enter(now)
+	if e.Exempt {
+		c.exempt--
+		if c.exempt < 0 {
+			panic("admission: more exempt requests released than admitted")
+		}
+		return
+	}
+	c.inUse -= max(e.Cost, 1)
+	c.running--
+	if c.inUse < 0 || c.running < 0 {
+		panic("admission: more cost released than is in use")
+	}
+	c.end(e.Outcome, 1)
+	c.dispatch()
+}
+
+func (c *Core) end(o Outcome, n int64) {
+	if o != Completed && o != Late && o != Failed && o != Abandoned {
+		panic("admission: a request that ran ends as completed, late, failed or abandoned, not " + o.String())
+	}
+	c.counts.outcomes[o] += uint64(n)
+	c.counts.ended += uint64(n)
+}
 
 // Cancel decides about a waiter whose caller left (Client, Parent), or whose
 // alarm rang (None): then it is refused if its time is over, and otherwise
 // stays, with a new Alarm. It reports whether the waiter is decided; that it
-// already was is no error and counts nothing.
-func (c *Core) Cancel(now time.Duration, w *Waiter, why Reason) bool { panic("not built") }
+// already was counts nothing.
+func (c *Core) Cancel(now time.Duration, w *Waiter, why Reason) bool {
+	c.enter(now)
+	if w.verdict != Queued {
+		return true
+	}
+	if why == None {
+		if why = c.over(w); why == None {
+			c.arm(w)
+			return false
+		}
+	}
+	c.drop(w, why)
+	c.dispatch() // it may have kept others out of slots that were too few for it
+	return true
+}
 
 // Next returns a waiter that was decided, until there is none. Waiter.Verdict
 // and Waiter.Reason say what became of it. The waiter that a Cancel decided is
 // not among them.
-func (c *Core) Next() *Waiter { panic("not built") }
+func (c *Core) Next() *Waiter {
+	if c.taken == len(c.decided) {
+		clear(c.decided)
+		c.decided, c.taken = c.decided[:0], 0
+		return nil
+	}
+	w := c.decided[c.taken]
+	c.taken++
+	return w
+}
 
 // Lend hands the free slots to the driver, to admit requests of cost 1 without
 // a call, and returns how many: 0 while anyone waits. Lent slots count as used
 // until Settle; the driver settles before any other call but Next.
-func (c *Core) Lend() int { panic("not built") }
+func (c *Core) Lend() int {
+	if c.waiting > 0 || c.draining || c.lent > 0 || c.free() <= 0 {
+		return 0
+	}
+	c.lent, c.lentAt = c.free(), c.now
+	return c.lent
+}
 
-// Settle takes back what was lent.
-func (c *Core) Settle(now time.Duration, s Settlement) { panic("not built") }
+// Settle takes back what was lent. Without slots lent it takes the ends alone.
+func (c *Core) Settle(now time.Duration, s Settlement) {
+	var ended int64
+	for o, n := range s.Ended {
+		if n != 0 {
+			c.end(Outcome(o), n)
+		}
+		ended += n
+	}
+	c.inUse += c.lent - s.Free
+	c.running += int(s.Admitted - ended)
+	if c.inUse < 0 || c.running < 0 {
+		panic("admission: more slots settled than were lent and in use")
+	}
+	c.lent = 0
+	c.peak = max(c.peak, c.inUse)
+	c.counts.arrivals += uint64(s.Admitted)
+	c.counts.immediate += uint64(s.Admitted)
+	c.enter(now)
+	c.load.spread(c.lentAt, c.now, s.Admitted)
+	c.dispatch()
+}
 
-// Observe takes what was measured since the last call.
-func (c *Core) Observe(now time.Duration, b *Batch) { panic("not built") }
+// Observe takes what was measured since the last call, and asks the law.
+func (c *Core) Observe(now time.Duration, b *Batch) {
+	c.enter(now)
+	c.service.observe(c.now, b)
+	w := limit.Window{
+		Length: c.now - c.lawAt, Samples: b.Samples(), Peak: c.peak, Waited: c.waited,
+		Mean: seconds(b.holdCost / max(b.cost, 1)),
+	}
+	c.lawAt, c.peak, c.waited = c.now, c.inUse, c.waiting > 0
+	if n := min(max(c.law.Next(c.limit, w), 0), limit.Max); n != c.limit {
+		c.setLimit(n)
+		return
+	}
+	// What moves a depth visibly takes a good part of a half-life to come in.
+	if c.now-c.derivedAt >= c.load.bin || c.service.samples < 2*priorSamples {
+		c.derive()
+	}
+}
 
 // SetLimit replaces the law by limit.Fixed(n).
-func (c *Core) SetLimit(now time.Duration, n int) error { panic("not built") }
+func (c *Core) SetLimit(now time.Duration, n int) error {
+	law := limit.Fixed(n)
+	if _, err := law.Start(); err != nil {
+		return err
+	}
+	c.enter(now)
+	c.law, c.cfg.Limit = law, law
+	c.setLimit(n)
+	return nil
+}
 
-// Reconfigure replaces the configuration; who waits and who runs is kept.
-func (c *Core) Reconfigure(now time.Duration, cfg Config) error { panic("not built") }
+func (c *Core) setLimit(n int) {
+	if n != c.limit {
+		c.counts.limitChanges++
+		c.limit = n
+	}
+	c.derive()
+	if n > 0 {
+		c.evict(TooCostly, func(w *Waiter) bool { return int(w.cost) > n })
+	}
+	c.dispatch()
+}
+
+// Reconfigure replaces the configuration. Who waits and who runs is kept, as
+// are the counters and the samples; who no longer fits a lower cap is refused,
+// the last in the order first. The limit starts again only if the law changed.
+func (c *Core) Reconfigure(now time.Duration, cfg Config) error {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	c.enter(now)
+	n := c.limit
+	if cfg.Limit != c.law {
+		n, _ = cfg.Limit.Start()
+	}
+	if c.cfg.Order != Auto && cfg.Order == Auto {
+		c.setOrder(FIFO)
+	}
+	c.configure(cfg)
+	for c.waiting > c.cfg.MaxItems {
+		c.drop(c.hindmost(), QueueFull)
+	}
+	for c.bytes > c.cfg.MaxBytes {
+		c.drop(c.hindmost(), BytesFull)
+	}
+	c.setLimit(n)
+	return nil
+}
 
 // Drain refuses whoever is offered from now on, and with queue also whoever waits.
-func (c *Core) Drain(now time.Duration, queue bool) { panic("not built") }
-
-// Stats returns the numbers at now.
-func (c *Core) Stats(now time.Duration) Stats { panic("not built") }
-
-// A Waiter is the place of one request in the queue.
-type Waiter struct {
-	// Ref is the driver's: the core never looks at it.
-	Ref any
+func (c *Core) Drain(now time.Duration, queue bool) {
+	c.enter(now)
+	c.draining = true
+	if queue {
+		c.evict(Draining, func(*Waiter) bool { return true })
+	}
 }
-
-// Verdict is Queued until the request is decided.
-func (w *Waiter) Verdict() Verdict { panic("not built") }
-
-// Reason says why it was refused.
-func (w *Waiter) Reason() Reason { panic("not built") }
-
-// Cost returns the units of the limit that it holds once admitted.
-func (w *Waiter) Cost() int { panic("not built") }
-
-// Waited returns how long it waited, from offer to decision.
-func (w *Waiter) Waited() time.Duration { panic("not built") }
-
-// Alarm returns the instant at which the driver calls Cancel with None.
-func (w *Waiter) Alarm() time.Duration { panic("not built") }
-
-// A Batch is what the driver measured in a window: service times, and the time
-// that slots were held.
-type Batch struct {
-	Service  hist.Histogram // seconds per unit of Size, of completed and late work
-	HoldCost float64        // sum of cost x seconds held, of every request that ended
-	Cost     float64        // sum of cost of the same requests
-}
-
-// Add counts one request that ended. A service time of 0 is no sample: the work
-// failed or was abandoned.
-func (b *Batch) Add(service, hold time.Duration, cost, size int) { panic("not built") }
-
-// Stats is a snapshot. Counters never fall.
-type Stats struct {
-	Limit       int           // units of cost that may run
-	InUse       int           // units of cost that run; idle lent slots excluded
-	Running     int           // requests that run
-	Waiting     int           // requests that wait
-	WaitingCost int           // units of cost that wait
-	WaitingSize int64         // bytes of body that wait
-	Exempt      int           // exempt requests in flight
-	Age         time.Duration // how long the one that has waited longest has waited
-	Order       Order         // in force: FIFO, NewestFirst or EDF
-	Depth       int           // in force, cost units: at most Derivation.Depth
-	Standing    bool          // a standing overload holds the depth below the derived one
-	Load        float64       // offered cost / capacity, over about two objectives
-	RetryAfter  time.Duration // in force, whole seconds
-	Draining    bool
-	Derivation  Derivation
-
-	Arrivals       uint64           // offers, exempt ones excluded
-	Immediate      uint64           // admitted without waiting
-	Dequeued       uint64           // admitted after waiting
-	Outcomes       [Outcomes]uint64 // by Outcome; Pending is 0
-	Refusals       [Reasons]uint64  // by Reason: rejected, expired and cancelled
-	ExemptAdmitted uint64           // not among Arrivals
-	LimitChanges   uint64
-}
-
-// A Derivation is the arithmetic of the depth, a value that prints itself.
-type Derivation struct {
-	Limit       int
-	Mean        time.Duration // time a slot is held per unit of cost
-	Rate        float64       // cost units per second that the slots can serve
-	Objective   time.Duration
-	Percentile  float64
-	Service     time.Duration // service quantile at Percentile
-	Depth       int           // derived
-	Rule        int           // rule of thumb: Rate x Objective
-	RuleLatency time.Duration // the quantile a queue of Rule would give
-	Reachable   bool          // Service fits Objective
-	Fixed       bool          // Config.Depth said so
-	Samples     int           // service times behind it; below 100 the prior fills in
-	Declared    time.Duration // Config.Service
-	Drifted     bool          // Mean is more than 25 % away from Declared
-}
-
-// String returns one line: what a log, a page and a refusal show.
-func (d Derivation) String() string { panic("not built") }

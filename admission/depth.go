@@ -1,0 +1,226 @@
+package admission
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// The depth of a queue, from what is known about the service.
+//
+// A request that finds d units of cost ahead of it waits for d departures and
+// is then served. With every slot busy, departures come at rate = limit/mean,
+// and the time of the d-th has the mean d/rate and the variance
+// cv2 x d/rate^2, cv2 the squared coefficient of variation of the service time
+// (renewal theory; exact for exponential service, where it is an Erlang
+// distribution, and for fixed service, where it is 0). It is taken as a gamma
+// distribution of these moments. The service itself is added by summing over
+// its measured distribution.
+
+// tail returns P(d departures take longer than t seconds).
+func tail(d int, rate, cv2, t float64) float64 {
+	switch {
+	case d == 0:
+		return b2f(t < 0)
+	case t <= 0:
+		return 1
+	}
+	mean := float64(d) / rate
+	if cv2 < 1e-6 {
+		return b2f(mean > t*(1+1e-9))
+	}
+	// Eight standard deviations off, and there is nothing to compute.
+	if sd := math.Sqrt(cv2*float64(d)) / rate; math.Abs(t-mean) > 8*sd {
+		return b2f(mean > t)
+	}
+	// Wilson and Hilferty (1931): the cube root of a gamma variable of shape k
+	// is nearly normal, with mean 1 - 1/(9k) and variance 1/(9k).
+	k := float64(d) / cv2
+	s := 1 / (9 * k)
+	z := (math.Cbrt(t/mean) - (1 - s)) / math.Sqrt(s)
+	return 0.5 * math.Erfc(z/math.Sqrt2)
+}
+
+func b2f(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// late returns P(d departures + one service > t), t in seconds.
+func (e *estimate) late(d int, rate, cv2, t float64) float64 {
+	var p float64
+	for _, s := range e.points {
+		if s.spread <= 1e-9*s.at {
+			p += s.weight * tail(d, rate, cv2, t-s.at)
+			continue
+		}
+		// Two points at one spread each side have the moments of the bucket.
+		p += s.weight / 2 * (tail(d, rate, cv2, t-s.at+s.spread) + tail(d, rate, cv2, t-s.at-s.spread))
+	}
+	return p / e.total
+}
+
+// deepest returns the largest d <= most with P(d departures + service > t) <=
+// miss, and false if not even d = 0 is within: the service alone takes longer.
+// The search starts at guess, the depth that was right a moment ago.
+func (e *estimate) deepest(rate, cv2, t, miss float64, guess, most int) (int, bool) {
+	if e.late(0, rate, cv2, t) > miss {
+		return 0, false
+	}
+	ok := func(d int) bool { return e.late(d, rate, cv2, t) <= miss }
+	lo, hi := 0, most+1 // ok(lo), not ok(hi) or out of range
+	guess = min(max(guess, 1), most)
+	for step := 1 + guess/64; lo < guess && guess < hi; step *= 2 { // gallop to a bracket
+		if ok(guess) {
+			lo, guess = guess, guess+step
+		} else {
+			hi, guess = guess, guess-step
+		}
+	}
+	for lo+1 < hi {
+		if mid := lo + (hi-lo)/2; ok(mid) {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo, true
+}
+
+// latency returns the quantile of d departures + service, in seconds.
+func (e *estimate) latency(d int, rate, cv2, q float64) float64 {
+	lo, hi := 0.0, float64(d)/rate+e.quantile(q)+1e-6
+	for e.late(d, rate, cv2, hi) > 1-q {
+		hi *= 2
+	}
+	for range 30 { // 2^-30 of the range
+		if mid := (lo + hi) / 2; e.late(d, rate, cv2, mid) > 1-q {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return hi
+}
+
+// idleTolerated is the share of the capacity that a queue in a standing
+// overload may leave unused: 0.1 %, a tenth of the goodput that is promised to
+// be lost at the most.
+const idleTolerated = 0.001
+
+// standing returns the smallest depth, in requests, that keeps slots busy to
+// within idleTolerated under a standing load of rho > 1 times the capacity.
+//
+// Without a queue the share of the capacity lost is 1 - rho (1 - B(c, rho c)),
+// B the Erlang loss formula; in an M/M/c/K queue the states beyond c are
+// geometric with the ratio rho, so each place divides the loss by about rho.
+// Service that varies less needs less, so the formula errs on the deep side.
+func standing(slots, rho float64) int {
+	c := int(min(max(slots, 1), 4096)) // beyond, the loss only shrinks: still on the deep side
+	loss := 1 - rho*(1-erlangB(c, rho*float64(c)))
+	if loss <= idleTolerated {
+		return 1
+	}
+	return max(1, int(math.Ceil(math.Log(loss/idleTolerated)/math.Log(rho))))
+}
+
+// erlangB returns the probability that all c servers are busy when a erlangs
+// are offered and nobody waits (Erlang 1917), by the usual recursion.
+func erlangB(c int, a float64) float64 {
+	b := 1.0
+	for n := 1; n <= c; n++ {
+		b = a * b / (float64(n) + a*b)
+	}
+	return b
+}
+
+// A Derivation is the arithmetic of the depth, a value that prints itself: the
+// log, the metrics, the state page and a refusal show the same one.
+type Derivation struct {
+	Limit       int
+	Mean        time.Duration // time for which a unit of cost is held
+	Rate        float64       // units of cost per second that the slots can serve
+	Objective   time.Duration
+	Percentile  float64
+	Service     time.Duration // service time at Percentile, of a request of size 1
+	Depth       int           // units of cost that may wait
+	Rule        int           // the rule of thumb: Rate x Objective
+	RuleLatency time.Duration // the latency at Percentile that a queue of Rule would give
+	Reachable   bool          // Service fits Objective
+	Fixed       bool          // Config.Depth said so; nothing was derived
+	Samples     int           // service times behind it; what is missing to 100 is the prior
+	Declared    time.Duration // Config.Service, 0 if nothing was declared
+	Drifted     bool          // Mean is more than 25 % away from Declared
+}
+
+// driftTolerated is how far the measured service time may be from the declared
+// one before it is flagged: a number that was right decays with every release.
+const driftTolerated = 0.25
+
+// String returns one line, such as
+//
+//	60 slots / 50ms mean = 1200/s; objective 400ms p99, service p99 230ms -> 201 deep (rule of thumb 480: p99 would be 628ms)
+func (d Derivation) String() string {
+	var b strings.Builder
+	p := fmt.Sprintf("p%g", math.Round(d.Percentile*1e5)/1e3)
+	fmt.Fprintf(&b, "%d slots / %s mean = %s/s; objective %s %s, service %s %s -> ",
+		d.Limit, brief(d.Mean), figures(d.Rate), brief(d.Objective), p, p, brief(d.Service))
+	switch {
+	case d.Fixed:
+		fmt.Fprintf(&b, "%d deep as configured", d.Depth)
+	case d.Limit == 0:
+		b.WriteString("0 deep: a limit of 0 serves nobody, so nobody new may wait")
+	case !d.Reachable:
+		fmt.Fprintf(&b, "unreachable: the service alone takes longer; %d deep, what keeps the slots busy", d.Depth)
+	default:
+		fmt.Fprintf(&b, "%d deep", d.Depth)
+	}
+	if d.Rule > 0 {
+		fmt.Fprintf(&b, " (rule of thumb %d: %s would be %s)", d.Rule, p, brief(d.RuleLatency))
+	}
+	if d.Samples < priorSamples {
+		fmt.Fprintf(&b, "; %d samples, prior service %s", d.Samples, brief(d.prior()))
+	}
+	if d.Drifted {
+		fmt.Fprintf(&b, "; drifted: declared service %s", brief(d.Declared))
+	}
+	return b.String()
+}
+
+func (d Derivation) prior() time.Duration { return priorMean(d.Declared, d.Objective) }
+
+// priorMean is the mean service time that is believed before any was measured:
+// the declared one, else a tenth of the objective. An exponential service of
+// that mean has its p99 at 0.46 of the objective: it can be met with room for a
+// queue, which is what somebody who asks for the objective believes.
+func priorMean(declared, objective time.Duration) time.Duration {
+	if declared > 0 {
+		return declared
+	}
+	return objective / 10
+}
+
+// brief prints a duration to three figures: 49.983ms is 50ms.
+func brief(d time.Duration) string {
+	if d <= 0 {
+		return "0s"
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(float64(d)))-2)
+	if unit > 1 {
+		d = time.Duration(math.Round(float64(d)/unit) * unit)
+	}
+	return d.String()
+}
+
+// figures prints a rate to four figures, without an exponent.
+func figures(f float64) string {
+	if f <= 0 || math.IsInf(f, 0) || math.IsNaN(f) {
+		return "0"
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(f))-3)
+	s := fmt.Sprintf("%.3f", math.Round(f/unit)*unit)
+	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+}

@@ -1,0 +1,219 @@
+package admission
+
+import (
+	"math"
+	"time"
+
+	"github.com/goodput/goodput/internal/hist"
+)
+
+const (
+	// priorSamples is what the prior is worth: each real sample replaces one.
+	// Below 100 samples a 99th percentile is the largest of them.
+	priorSamples = 100
+
+	// keepSamples is how many samples the estimator never forgets below, so
+	// that a service of one request a minute keeps an estimate.
+	keepSamples = 500
+
+	// An estimate forgets half of its samples in halfLives objectives, at least
+	// in two seconds: at 1200/s and an objective of 400 ms that leaves about
+	// 3,500 samples, and a standard error of the p99 of an exponential service
+	// of sqrt(.01*.99/3500)/.01 = 17 % of its mean, 3.7 % of itself.
+	halfLives   = 5
+	minHalfLife = 2 * time.Second
+)
+
+// A Batch is what a driver measured in a window: service times, and how long
+// slots were held. The zero value is empty and ready. Batches are merged by
+// adding, so a driver may keep several and spare its callers a shared one.
+type Batch struct {
+	cells    [hist.N]cell
+	lo, hi   int // cells[lo:hi] may be in use
+	samples  float64
+	holdCost float64 // sum of cost x seconds held
+	cost     float64 // sum of cost
+}
+
+// A cell is what the samples of one bucket leave: enough for a spread inside
+// the bucket, so that a service time that never varies is known exactly and not
+// to within the width of a bucket.
+type cell struct{ n, sum, sumsq float64 }
+
+// Add counts one request that ended: its service time from slot to response,
+// how long it held the slot, its cost and its size (0 means cost). A service
+// time of 0 or less is no sample: the work failed or was abandoned.
+func (b *Batch) Add(service, hold time.Duration, cost, size int) {
+	cost = max(cost, 1)
+	if size <= 0 {
+		size = cost
+	}
+	if hold > 0 {
+		b.holdCost += hold.Seconds() * float64(cost)
+		b.cost += float64(cost)
+	}
+	if service <= 0 {
+		return
+	}
+	unit := service.Seconds() / float64(size)
+	i := hist.Index(time.Duration(unit * float64(time.Second)))
+	if b.hi == 0 {
+		b.lo, b.hi = i, i+1
+	}
+	b.lo, b.hi = min(b.lo, i), max(b.hi, i+1)
+	c := &b.cells[i]
+	c.n++
+	c.sum += unit
+	c.sumsq += unit * unit
+	b.samples++
+}
+
+// Merge adds all of o.
+func (b *Batch) Merge(o *Batch) {
+	if o.hi > 0 {
+		if b.hi == 0 {
+			b.lo, b.hi = o.lo, o.hi
+		}
+		b.lo, b.hi = min(b.lo, o.lo), max(b.hi, o.hi)
+	}
+	for i := o.lo; i < o.hi; i++ {
+		b.cells[i].n += o.cells[i].n
+		b.cells[i].sum += o.cells[i].sum
+		b.cells[i].sumsq += o.cells[i].sumsq
+	}
+	b.samples += o.samples
+	b.holdCost += o.holdCost
+	b.cost += o.cost
+}
+
+// Reset empties b.
+func (b *Batch) Reset() {
+	clear(b.cells[b.lo:b.hi])
+	b.lo, b.hi, b.samples, b.holdCost, b.cost = 0, 0, 0, 0, 0
+}
+
+// Empty reports whether b holds nothing.
+func (b *Batch) Empty() bool { return b.samples == 0 && b.cost == 0 }
+
+// Samples returns the number of service times in b.
+func (b *Batch) Samples() int { return int(b.samples) }
+
+// An estimate is what is believed about the service: the distribution of the
+// service time per unit of size, and the mean time that a unit of cost is held.
+// It forgets, and starts from a prior that its owner states.
+type estimate struct {
+	Batch                  // decayed
+	halfLife time.Duration // of a sample
+	last     time.Duration // of the last decay
+	prior    [hist.N]cell  // an exponential service, worth one sample in all
+	mean     float64       // of the prior, seconds
+	points   []point       // the distribution in force, rising; see refresh
+	total    float64       // weight of points
+}
+
+// A point is a service time, in seconds, that stands for a weight of samples.
+type point struct{ at, weight, spread float64 }
+
+// setPrior states what is believed before samples: an exponential service of
+// the given mean, which is what a service of unknown variance is priced as.
+func (e *estimate) setPrior(mean, halfLife time.Duration) {
+	e.mean, e.halfLife = mean.Seconds(), halfLife
+	below := 0.0
+	for i := range e.prior {
+		upper := 1 - math.Exp(-hist.Bound(i)/e.mean) // +Inf gives 1
+		n := upper - below
+		at := hist.Mid(i, 0.5)
+		// A bucket spans a ratio r = 2^(1/8) about at: as wide as a uniform
+		// density of that support, (r - 1)/sqrt(12) = 2.6 % of it.
+		spread := 0.026 * at
+		e.prior[i] = cell{n: n, sum: n * at, sumsq: n * (at*at + spread*spread)}
+		below = upper
+	}
+	e.refresh()
+}
+
+// observe adds a batch and forgets what is old.
+func (e *estimate) observe(now time.Duration, b *Batch) {
+	dt := now - e.last
+	e.last = now
+	keep := math.Exp2(-float64(dt) / float64(e.halfLife))
+	// Never forget below keepSamples: scale so that as many are left, if there
+	// were as many.
+	if e.samples*keep < keepSamples {
+		keep = min(1, keepSamples/max(e.samples, 1))
+	}
+	if keep < 1 {
+		for i := e.lo; i < e.hi; i++ {
+			c := &e.cells[i]
+			c.n, c.sum, c.sumsq = c.n*keep, c.sum*keep, c.sumsq*keep
+		}
+		e.samples *= keep
+		e.holdCost *= keep
+		e.cost *= keep
+	}
+	e.Merge(b)
+	e.refresh()
+}
+
+// refresh rebuilds the points: the samples, and the part of the prior that they
+// have not yet replaced. A bucket that holds less than a millionth of the weight
+// is left out; it could not move a percentile.
+func (e *estimate) refresh() {
+	pw := max(0, priorSamples-e.samples)
+	e.points, e.total = e.points[:0], 0
+	floor := (pw + e.samples) * 1e-6
+	for i := range e.cells {
+		c := e.cells[i]
+		if pw > 0 {
+			c.n += pw * e.prior[i].n
+			c.sum += pw * e.prior[i].sum
+			c.sumsq += pw * e.prior[i].sumsq
+		}
+		if c.n <= floor {
+			continue
+		}
+		at := c.sum / c.n
+		variance := c.sumsq/c.n - at*at
+		e.points = append(e.points, point{at, c.n, math.Sqrt(max(0, variance))})
+		e.total += c.n
+	}
+}
+
+// quantile returns the q-quantile of the service time per unit of size, in
+// seconds. Inside a bucket the samples are taken as uniform with the bucket's
+// own mean and spread.
+func (e *estimate) quantile(q float64) float64 {
+	rank, seen := q*e.total, 0.0
+	for _, p := range e.points {
+		if seen+p.weight >= rank {
+			f := (rank - seen) / p.weight // 0..1 inside the bucket
+			return p.at + math.Sqrt(3)*p.spread*(2*f-1)
+		}
+		seen += p.weight
+	}
+	return e.points[len(e.points)-1].at
+}
+
+// moments returns the mean, in seconds, and the squared coefficient of variation.
+func (e *estimate) moments() (mean, cv2 float64) {
+	var sum, sumsq float64
+	for _, p := range e.points {
+		sum += p.weight * p.at
+		sumsq += p.weight * (p.at*p.at + p.spread*p.spread)
+	}
+	mean = sum / e.total
+	return mean, max(0, sumsq/e.total/(mean*mean)-1)
+}
+
+// hold returns the mean time, in seconds, for which a unit of cost is held,
+// weighted by cost: what the departure of cost units follows. The prior counts
+// here as in the service times.
+func (e *estimate) hold() float64 {
+	pw := max(0, priorSamples-e.samples)
+	if e.cost == 0 {
+		return e.mean
+	}
+	// cost per request scales the prior's weight to the same units.
+	per := max(1, e.cost/max(1, e.samples))
+	return (e.holdCost + pw*per*e.mean) / (e.cost + pw*per)
+}

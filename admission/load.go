@@ -1,0 +1,119 @@
+package admission
+
+import (
+	"math"
+	"time"
+)
+
+// A meter measures the rate at which cost is offered, refusals included: an
+// exponentially weighted mean over bins. The time constant is one objective, so
+// at 1200/s and 400 ms the standard error of the load is about 1/sqrt(2*480) =
+// 3 %: short enough to see an overload before the hold of two objectives is
+// over, long enough not to take a burst for one.
+type meter struct {
+	bin     time.Duration // an eighth of the time constant
+	end     time.Duration // of the bin that is being filled
+	cost    float64       // offered in it
+	count   float64       // requests offered in it
+	rate    float64       // cost per second, up to the last full bin
+	perCost float64       // cost per request, likewise
+}
+
+// binsPerConstant bins make a time constant; each then weighs 1 - exp(-1/8).
+const binsPerConstant = 8
+
+var binWeight = 1 - math.Exp(-1.0/binsPerConstant)
+
+func (m *meter) configure(now, constant time.Duration) {
+	m.bin = max(constant/binsPerConstant, time.Millisecond)
+	m.end = now + m.bin
+	m.perCost = max(m.perCost, 1)
+}
+
+// add counts one request of the given cost, offered in the current bin.
+func (m *meter) add(cost int) {
+	m.cost += float64(cost)
+	m.count++
+}
+
+// roll closes the bins that ended by now and reports whether any did.
+func (m *meter) roll(now time.Duration) bool {
+	if now < m.end {
+		return false
+	}
+	m.close(m.cost, m.count, 1)
+	m.cost, m.count = 0, 0
+	if empty := int64((now - m.end) / m.bin); empty > 0 {
+		m.end += time.Duration(empty) * m.bin
+		m.close(0, 0, float64(empty))
+	}
+	m.end += m.bin
+	return true
+}
+
+// spread counts n requests of cost 1 that were offered evenly since from: what
+// was admitted on lent slots is learnt later than it happened.
+func (m *meter) spread(from, now time.Duration, n int64) {
+	if n == 0 {
+		return
+	}
+	span := now - from
+	bins := span / m.bin
+	if bins < 1 {
+		m.cost += float64(n)
+		m.count += float64(n)
+		return
+	}
+	// Treat the whole span as bins of the same rate. The bins in it were
+	// already closed as empty by roll: this replaces them.
+	per := float64(n) * float64(m.bin) / float64(span)
+	empty := math.Pow(1-binWeight, float64(bins))
+	m.rate /= max(empty, 1e-9)
+	m.close(per, per, float64(bins))
+}
+
+// close folds n bins with the given content into the means.
+func (m *meter) close(cost, count, n float64) {
+	w := 1 - math.Pow(1-binWeight, n)
+	m.rate += w * (cost/m.bin.Seconds() - m.rate)
+	if count > 0 {
+		m.perCost += w * (cost/count - m.perCost)
+	}
+}
+
+// A hint is the Retry-After in force. It is the duration of the overload so
+// far: one second more for each second in which refusals outnumbered
+// completions, which is the best guess at how long it will last; half for each
+// second without a refusal. The drain time of the queue alone never exceeds a
+// second or two, and a constant second would bring everybody back at once.
+type hint struct {
+	seconds        int
+	end            time.Duration // of the window
+	refused, ended uint64        // counts at its start
+}
+
+const (
+	hintWindow    = time.Second
+	minRetryAfter = 1  // seconds
+	maxRetryAfter = 30 // seconds: an outage is over or has been noticed by then
+)
+
+// roll closes the windows that ended by now, given the counts so far.
+func (h *hint) roll(now time.Duration, refused, ended uint64) {
+	if now < h.end {
+		return
+	}
+	h.seconds = max(h.seconds, minRetryAfter)
+	switch r, e := refused-h.refused, ended-h.ended; {
+	case r == 0:
+		h.seconds = max(minRetryAfter, h.seconds/2)
+	case r > e:
+		h.seconds = min(maxRetryAfter, h.seconds+1)
+	}
+	h.refused, h.ended = refused, ended
+	// Further windows passed in silence: each halves, and five leave one second.
+	for idle := (now - h.end) / hintWindow; idle > 0 && h.seconds > minRetryAfter; idle-- {
+		h.seconds = max(minRetryAfter, h.seconds/2)
+	}
+	h.end = now - (now-h.end)%hintWindow + hintWindow
+}

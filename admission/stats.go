@@ -1,0 +1,73 @@
+package admission
+
+import (
+	"math"
+	"time"
+)
+
+// Stats is a snapshot. Counters never fall.
+type Stats struct {
+	Limit        int           // units of cost that may run
+	InUse        int           // units of cost that run; idle lent slots excluded
+	Running      int           // requests that run
+	Waiting      int           // requests that wait
+	WaitingCost  int           // units of cost that wait
+	WaitingBytes int64         // bytes of body that wait
+	Exempt       int           // exempt requests in flight
+	Age          time.Duration // how long the one that arrived first has waited
+	Order        Order         // in force: FIFO, NewestFirst or EDF
+	Depth        int           // in force, units of cost: at most Derivation.Depth
+	Overload     bool          // a standing overload may hold Depth below the derived one
+	Load         float64       // offered cost / what the slots can serve, over about one objective
+	RetryAfter   time.Duration // in force, whole seconds
+	Draining     bool
+	MaxItems     int
+	MaxBytes     int64
+	Derivation   Derivation
+
+	Arrivals       uint64           // offers, exempt ones excluded
+	Immediate      uint64           // admitted without waiting
+	Dequeued       uint64           // admitted after waiting
+	Outcomes       [Outcomes]uint64 // by Outcome; Pending is 0
+	Refusals       [Reasons]uint64  // by Reason: rejected, expired and cancelled
+	ExemptAdmitted uint64           // not among Arrivals
+	LimitChanges   uint64
+}
+
+// Stats returns the numbers at now.
+func (c *Core) Stats(now time.Duration) Stats {
+	c.enter(now)
+	s := Stats{
+		Limit: c.limit, InUse: c.inUse, Running: c.running,
+		Waiting: c.waiting, WaitingCost: c.cost, WaitingBytes: c.bytes, Exempt: c.exempt,
+		Order: c.order, Depth: c.depth, Overload: c.overload, Load: c.rho(),
+		RetryAfter: time.Duration(c.hint.seconds) * time.Second, Draining: c.draining,
+		MaxItems: c.cfg.MaxItems, MaxBytes: c.cfg.MaxBytes, Derivation: c.derivation,
+		Arrivals: c.counts.arrivals, Immediate: c.counts.immediate, Dequeued: c.counts.dequeued,
+		Outcomes: c.counts.outcomes, Refusals: c.counts.refusals,
+		ExemptAdmitted: c.counts.exempt, LimitChanges: c.counts.limitChanges,
+	}
+	for i := range c.lines {
+		if w := c.lines[i].head; w != nil {
+			s.Age = max(s.Age, c.now-w.offered)
+		}
+	}
+	if math.IsInf(s.Load, 0) || math.IsNaN(s.Load) {
+		s.Load = 0
+	}
+	return s
+}
+
+// RetryAfter returns the wait, in whole seconds, that a refusal for why is told
+// before jitter; 0 if a retry cannot win.
+func (c *Core) RetryAfter(why Reason) time.Duration {
+	if !why.RetryCanWin() {
+		return 0
+	}
+	drain := 0.0
+	if r := c.rate(); r > 0 {
+		drain = math.Ceil(float64(c.cost) / r)
+	}
+	s := min(max(float64(c.hint.seconds), drain, minRetryAfter), maxRetryAfter)
+	return time.Duration(s) * time.Second
+}
