@@ -1,13 +1,79 @@
 // Command goodput keeps a service useful while it is overloaded.
+//
+//	goodput serve    a reverse proxy that admits what can be served in time
+//	goodput demo     the same overload, without it and with it
+//	goodput version
+//
+// Exit codes: 0 done, also after a graceful SIGTERM; 1 failed at run time;
+// 2 wrong usage; 4 no answer, because a measurement is void.
 package main
 
 import (
-	_ "github.com/HdrHistogram/hdrhistogram-go"
-	_ "github.com/alecthomas/kong"
-	_ "github.com/goodput/goodput"
-	_ "github.com/prometheus/client_golang/prometheus"
-	_ "github.com/prometheus/client_golang/prometheus/promhttp"
-	_ "golang.org/x/term"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/alecthomas/kong"
 )
 
-func main() {}
+// The exit codes that a script may rely on.
+const (
+	exitOK    = 0
+	exitRun   = 1
+	exitUsage = 2
+	exitVoid  = 4
+)
+
+// program is the command line. Each command is a file beside this one.
+type program struct {
+	Serve   serveCmd   `cmd:"" help:"Protect a service: a reverse proxy that admits what can be served in time."`
+	Version versionCmd `cmd:"" help:"Print version, revision and Go version."`
+}
+
+// A failure is an error with the exit code that belongs to it.
+type failure struct {
+	code int
+	err  error
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// usage says that err is about the command line, not about what happened.
+func usage(err error) error { return &failure{exitUsage, err} }
+
+// void says that a measurement gave no answer.
+func void(err error) error { return &failure{exitVoid, err} }
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run parses and runs args. Results go to stdout; everything else, logs and the
+// one sentence about what is wrong, to stderr.
+func run(args []string, stdout, stderr io.Writer) int {
+	var p program
+	parser := kong.Must(&p,
+		kong.Name("goodput"),
+		kong.Description("Keeps a service useful while it is overloaded."),
+		kong.DefaultEnvars("GOODPUT"),
+		kong.Writers(stdout, stderr),
+		kong.WithHyphenPrefixedParameters(true), // "--limit -5" is a bad value, not a flag -5
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.BindTo(stdout, (*io.Writer)(nil)),
+	)
+	command, err := parser.Parse(args)
+	if err != nil {
+		// kong would exit with 80 here.
+		fmt.Fprintf(stderr, "goodput: %v\n", err)
+		return exitUsage
+	}
+	if err := command.Run(); err != nil {
+		fmt.Fprintf(stderr, "goodput: %v\n", err)
+		var f *failure
+		if errors.As(err, &f) {
+			return f.code
+		}
+		return exitRun
+	}
+	return exitOK
+}

@@ -18,7 +18,7 @@ const (
 	Broken                     // the connection broke before a response: nobody knows
 	TimedOut                   // the deadline passed while the upstream worked
 
-	FailureKinds = int(TimedOut) + 1
+	failureKinds = int(TimedOut) + 1
 )
 
 // String returns the word used in logs and metrics.
@@ -72,7 +72,7 @@ type failures struct {
 	log *slog.Logger
 
 	mu     sync.Mutex
-	count  [FailureKinds]uint64
+	count  [failureKinds]uint64
 	told   time.Time
 	untold int // since then
 }
@@ -93,8 +93,12 @@ func (f *failures) add(kind Failure, err error) {
 	}
 }
 
-func (f *failures) counts() [FailureKinds]uint64 {
+func (f *failures) counts() map[string]uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.count
+	counts := make(map[string]uint64, failureKinds)
+	for kind, n := range f.count {
+		counts[Failure(kind).String()] = n
+	}
+	return counts
 }

@@ -141,9 +141,8 @@ func (p *Proxy) Connections() (open, upgraded int64) {
 	return p.open.Load(), p.upgraded.Load()
 }
 
-// Failures returns how often the upstream failed, by kind, in the order of
-// FailureKinds.
-func (p *Proxy) Failures() [FailureKinds]uint64 { return p.failures.counts() }
+// Failures returns how often the upstream failed, by kind; every kind is there.
+func (p *Proxy) Failures() map[string]uint64 { return p.failures.counts() }
 
 // CloseIdle closes the connections to the upstream that carry nothing.
 func (p *Proxy) CloseIdle() { p.back.closeIdle() }

@@ -1,0 +1,164 @@
+// Package admin is the listener of the operator: probes, metrics and the state
+// in words and numbers. It is a listener of its own, never behind a limiter, so
+// that it answers while the data path refuses.
+//
+//	GET /livez          200 while the process can answer at all
+//	GET /readyz         503 only while starting or draining
+//	GET /metrics        Prometheus
+//	GET /api/v1/state   JSON
+//	GET /version        JSON
+//	GET /               the state in words
+//
+// Being overloaded is not being unready: taking an instance that sheds out of
+// rotation moves its load to the others, which then shed too.
+package admin
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/goodput/goodput/cmd/goodput/internal/build"
+	"github.com/goodput/goodput/cmd/goodput/internal/metrics"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// A Phase is where the process is in its life.
+type Phase int32
+
+const (
+	Starting Phase = iota // listeners are not open yet
+	Ready
+	Draining // no new work, please
+)
+
+// String returns the word used by /readyz and the state.
+func (p Phase) String() string {
+	switch p {
+	case Ready:
+		return "ready"
+	case Draining:
+		return "draining"
+	}
+	return "starting"
+}
+
+// A Config says what to show.
+type Config struct {
+	Limiters []metrics.Source
+	Proxy    metrics.Proxy
+	// Hosts are names, beside localhost, under which a browser may reach a
+	// listener on a loopback address.
+	Hosts []string
+}
+
+// An Admin is the http.Handler of the admin listener.
+type Admin struct {
+	cfg     Config
+	mux     *http.ServeMux
+	phase   atomic.Int32
+	started time.Time
+}
+
+// New returns an admin in the phase Starting.
+func New(cfg Config) *Admin {
+	a := &Admin{cfg: cfg, mux: http.NewServeMux(), started: time.Now()}
+	registry := metrics.Registry(metrics.New(cfg.Limiters...), cfg.Proxy)
+	a.mux.HandleFunc("GET /livez", a.live)
+	a.mux.HandleFunc("GET /readyz", a.ready)
+	a.mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	a.mux.HandleFunc("GET /api/v1/state", a.state)
+	a.mux.HandleFunc("GET /version", a.version)
+	a.mux.HandleFunc("GET /{$}", a.page)
+	return a
+}
+
+// Enter says that the process is in phase p from now on.
+func (a *Admin) Enter(p Phase) { a.phase.Store(int32(p)) }
+
+// Server returns a server for a. Nothing it answers takes long.
+func (a *Admin) Server() *http.Server {
+	return &http.Server{
+		Handler:           a,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+	}
+}
+
+// ServeHTTP answers one request.
+func (a *Admin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !a.hostAllowed(r) {
+		http.Error(w, fmt.Sprintf("host %q is not one of this listener's: use an address or localhost", r.Host), http.StatusForbidden)
+		return
+	}
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	a.mux.ServeHTTP(w, r)
+}
+
+// hostAllowed guards against DNS rebinding: a page in the operator's browser
+// whose name was pointed at 127.0.0.1 could read us. It cannot choose an
+// address as its name. A listener that is open to the network needs no page for
+// that, so there any name will do.
+func (a *Admin) hostAllowed(r *http.Request) bool {
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if !ok || !local.IP.IsLoopback() {
+		return true
+	}
+	host, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host = r.Host
+	}
+	if host == "localhost" || host == "" { // HTTP/1.0 needs no Host; browsers send one
+		return true
+	}
+	if len(host) > 1 && host[0] == '[' && host[len(host)-1] == ']' {
+		host = host[1 : len(host)-1]
+	}
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	for _, h := range a.cfg.Hosts {
+		if h == host {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *Admin) live(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }
+
+func (a *Admin) ready(w http.ResponseWriter, _ *http.Request) {
+	phase := Phase(a.phase.Load())
+	if phase != Ready {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	fmt.Fprintln(w, phase)
+}
+
+func (a *Admin) version(w http.ResponseWriter, _ *http.Request) { writeJSON(w, build.Read()) }
+
+// page is for a person with curl.
+func (a *Admin) page(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	fmt.Fprintf(w, "%s, up %s, %s\n", build.Read(), time.Since(a.started).Round(time.Second), Phase(a.phase.Load()))
+	for _, src := range a.cfg.Limiters {
+		fmt.Fprintf(w, "\n%s\n", src.Limiter.Explain())
+	}
+	fmt.Fprint(w, "\n/livez /readyz /metrics /api/v1/state /version\n")
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	e.Encode(v) //nolint:errcheck // whoever asked has left
+}

@@ -1,0 +1,164 @@
+package admin
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/cmd/goodput/internal/metrics"
+)
+
+// State is the answer of /api/v1/state. Units are in the names; fields are
+// added, never renamed or dropped, while Version is 1.
+type State struct {
+	Version       int            `json:"version"`
+	Phase         string         `json:"phase"`
+	UptimeSeconds float64        `json:"uptime_seconds"`
+	Limiters      []LimiterState `json:"limiters"`
+	Connections   Connections    `json:"connections"`
+}
+
+// Connections are those of clients.
+type Connections struct {
+	Open     int64 `json:"open"`
+	Upgraded int64 `json:"upgraded"`
+}
+
+// LimiterState is one snapshot of one limiter:
+// arrivals = the sum of ends + waiting + running.
+type LimiterState struct {
+	Name    string `json:"name"`
+	Observe bool   `json:"observe"`
+
+	Limit             int     `json:"limit"`
+	InUse             int     `json:"in_use"`
+	Running           int     `json:"running"`
+	Waiting           int     `json:"waiting"`
+	WaitingCost       int     `json:"waiting_cost"`
+	WaitingBytes      int64   `json:"waiting_bytes"`
+	WaitingBytesLimit int64   `json:"waiting_bytes_limit"`
+	AgeSeconds        float64 `json:"age_seconds"`
+	Order             string  `json:"order"`
+	Depth             int     `json:"depth"`    // in force; derivation.depth is the derived one
+	Overload          bool    `json:"overload"` // a standing one, which may lower depth
+	DemandRatio       float64 `json:"demand_ratio"`
+	RetryAfterSeconds float64 `json:"retry_after_seconds"`
+	Draining          bool    `json:"draining"`
+
+	Derivation Derivation `json:"derivation"`
+	Counts     Counts     `json:"counts"`
+	Shadow     []End      `json:"shadow,omitempty"` // observe mode: how requests would have ended
+}
+
+// Derivation is the arithmetic of the derived depth, in words and in numbers.
+type Derivation struct {
+	Text               string  `json:"text"`
+	Limit              int     `json:"limit"`
+	MeanSeconds        float64 `json:"mean_seconds"`
+	CapacityPerSecond  float64 `json:"capacity_per_second"`
+	ObjectiveSeconds   float64 `json:"objective_seconds"`
+	Percentile         float64 `json:"percentile"`
+	ServiceSeconds     float64 `json:"service_seconds"`
+	Depth              int     `json:"depth"`
+	RuleDepth          int     `json:"rule_depth"`
+	RuleLatencySeconds float64 `json:"rule_latency_seconds"`
+	Reachable          bool    `json:"reachable"`
+	Fixed              bool    `json:"fixed"`
+	Samples            int     `json:"samples"`
+	DeclaredSeconds    float64 `json:"declared_seconds"`
+	Drifted            bool    `json:"drifted"`
+}
+
+// Counts are since the start and never fall.
+type Counts struct {
+	Arrivals         uint64 `json:"arrivals"`
+	Immediate        uint64 `json:"admitted_immediately"`
+	Dequeued         uint64 `json:"admitted_after_waiting"`
+	ExemptAdmissions uint64 `json:"exempt_admissions"`
+	LimitChanges     uint64 `json:"limit_changes"`
+	Ends             []End  `json:"ends"`
+}
+
+// End is one way for a request to end.
+type End struct {
+	Outcome string `json:"outcome"`
+	Reason  string `json:"reason,omitempty"`
+	Count   uint64 `json:"count"`
+}
+
+func (a *Admin) state(w http.ResponseWriter, _ *http.Request) {
+	s := State{
+		Version:       1,
+		Phase:         Phase(a.phase.Load()).String(),
+		UptimeSeconds: time.Since(a.started).Seconds(),
+	}
+	for _, src := range a.cfg.Limiters {
+		stats := src.Limiter.Stats()
+		s.Limiters = append(s.Limiters, limiterState(&stats))
+	}
+	s.Connections.Open, s.Connections.Upgraded = a.cfg.Proxy.Connections()
+	writeJSON(w, s)
+}
+
+func limiterState(s *goodput.Stats) LimiterState {
+	l := LimiterState{
+		Name:              s.Name,
+		Observe:           s.Observe,
+		Limit:             s.Limit,
+		InUse:             s.InUse,
+		Running:           s.Running,
+		Waiting:           s.Waiting,
+		WaitingCost:       s.WaitingCost,
+		WaitingBytes:      s.WaitingBytes,
+		WaitingBytesLimit: s.MaxBytes,
+		AgeSeconds:        s.Age.Seconds(),
+		Order:             s.Order.String(),
+		Depth:             s.Depth,
+		Overload:          s.Overload,
+		DemandRatio:       s.Load,
+		RetryAfterSeconds: s.RetryAfter.Seconds(),
+		Draining:          s.Draining,
+		Derivation:        derivation(s.Derivation),
+		Counts: Counts{
+			Arrivals:         s.Arrivals,
+			Immediate:        s.Immediate,
+			Dequeued:         s.Dequeued,
+			ExemptAdmissions: s.ExemptAdmitted,
+			LimitChanges:     s.LimitChanges,
+			Ends:             ends(s.Outcomes[:], s.Refusals[:]),
+		},
+	}
+	if s.Observe {
+		l.Shadow = ends(s.Shadow.Outcomes[:], s.Shadow.Refusals[:])
+	}
+	return l
+}
+
+func derivation(d goodput.Derivation) Derivation {
+	return Derivation{
+		Text:               d.String(),
+		Limit:              d.Limit,
+		MeanSeconds:        d.Mean.Seconds(),
+		CapacityPerSecond:  d.Rate,
+		ObjectiveSeconds:   d.Objective.Seconds(),
+		Percentile:         d.Percentile,
+		ServiceSeconds:     d.Service.Seconds(),
+		Depth:              d.Depth,
+		RuleDepth:          d.Rule,
+		RuleLatencySeconds: d.RuleLatency.Seconds(),
+		Reachable:          d.Reachable,
+		Fixed:              d.Fixed,
+		Samples:            d.Samples,
+		DeclaredSeconds:    d.Declared.Seconds(),
+		Drifted:            d.Drifted,
+	}
+}
+
+func ends(outcomes, refusals []uint64) []End {
+	all := metrics.Ends(outcomes, refusals)
+	out := make([]End, len(all))
+	for i, e := range all {
+		out[i] = End{e.Outcome, e.Reason, e.Count}
+	}
+	return out
+}

@@ -1,0 +1,122 @@
+package demo
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/goodput/goodput/cmd/goodput/internal/load"
+)
+
+const (
+	redrawEvery = 200 * time.Millisecond // fluent to the eye, 0.1 % of a core
+	printEvery  = time.Second            // a log of a run that can still be read
+
+	// rateOver is what a live rate looks back on. Shorter than the deadline, so
+	// that a collapse is seen when it happens; long enough that 1200 requests
+	// are in it and chance moves it by 3 %.
+	rateOver = time.Second
+)
+
+// A progress shows the runs while they run: one line each. On a terminal the
+// block of lines is redrawn; elsewhere a line is printed now and then.
+type progress struct {
+	w        io.Writer
+	redraw   bool
+	capacity float64
+	note     string
+
+	lines   [2]string // one per run
+	drawn   int       // lines on the screen
+	painted time.Time
+	recent  []load.Live // of the current run, the last rateOver
+}
+
+func newProgress(w io.Writer, redraw bool, r *Report) *progress {
+	p := &progress{w: w, redraw: redraw, capacity: r.Capacity, note: r.Skipped}
+	fmt.Fprintf(w, "%d slots x %v = %.0f/s capacity; %.3gx offered for %v; deadline %v; objective %v; limit %d; seed %d\n",
+		slots, mean, r.Capacity, r.Load, r.Duration, deadline, objective, r.Limit, r.Seed)
+	p.lines[0] = fmt.Sprintf("%-11s  %s", unprotected, "about to start")
+	if p.note != "" {
+		p.lines[0] = fmt.Sprintf("%-11s  skipped above %dx", unprotected, maxDirect)
+	}
+	p.lines[1] = fmt.Sprintf("%-11s  %s", protected, "next")
+	return p
+}
+
+// update paints if the last picture is old enough. It asks for the numbers only
+// then, since that stops the generator for a moment.
+func (p *progress) update(name string, live func() load.Live, waiting int) {
+	every := printEvery
+	if p.redraw {
+		every = redrawEvery
+	}
+	if now := time.Now(); now.Sub(p.painted) >= every {
+		p.painted = now
+		p.paint(name, live(), waiting)
+	}
+}
+
+// last paints the end of a run: its totals instead of the last second.
+func (p *progress) last(name string, l load.Live, waiting int) {
+	p.recent = p.recent[:0]
+	if p.redraw {
+		p.paint(name, l, waiting)
+	}
+	p.recent = p.recent[:0]
+	p.painted = time.Time{}
+}
+
+// end leaves the cursor below the block.
+func (p *progress) end() {
+	if !p.redraw && p.note != "" {
+		fmt.Fprintln(p.w, p.note)
+	}
+}
+
+func (p *progress) paint(name string, l load.Live, waiting int) {
+	then := load.Live{}
+	if len(p.recent) > 0 {
+		then = p.recent[0]
+	}
+	p.recent = append(p.recent, l)
+	for len(p.recent) > 1 && l.Elapsed-p.recent[1].Elapsed >= rateOver {
+		p.recent = p.recent[1:]
+	}
+	line := p.line(name, then, l, waiting)
+	if !p.redraw {
+		fmt.Fprintln(p.w, line)
+		return
+	}
+	row := 0
+	if name == protected {
+		row = 1
+	}
+	p.lines[row] = line
+	var b strings.Builder
+	if p.drawn > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA", p.drawn)
+	}
+	for _, text := range p.lines {
+		fmt.Fprintf(&b, "\r\x1b[2K%s\n", text)
+	}
+	p.drawn = len(p.lines)
+	io.WriteString(p.w, b.String())
+}
+
+// line is at most 79 columns wide: a terminal that wraps it could not redraw it.
+func (p *progress) line(name string, then, now load.Live, waiting int) string {
+	seconds := (now.Elapsed - then.Elapsed).Seconds()
+	if seconds <= 0 {
+		return fmt.Sprintf("%-11s", name)
+	}
+	offered := float64(now.Offered-then.Offered) / seconds
+	inTime := float64(now.InTime-then.InTime) / seconds
+	percent := 0.0
+	if could := min(offered, p.capacity); could > 0 {
+		percent = 100 * inTime / could
+	}
+	return fmt.Sprintf("%-11s%4.0fs  offered %6.0f/s  in time %5.0f/s  goodput %3.0f %%  waiting %5d",
+		name, now.Elapsed.Seconds(), offered, inTime, min(percent, 999), waiting)
+}

@@ -1,0 +1,164 @@
+// Package metrics shows limiters to Prometheus.
+//
+// The model: a limiter counts for itself, and a scrape takes one snapshot of it
+// and prints that. There is no second bookkeeping, so the numbers of one scrape
+// belong to one instant:
+//
+//	arrivals = sum of requests_total + requests_waiting + requests_running
+//
+// holds exactly at every scrape. Every series exists from the start, at 0: a
+// rate over a series that appears with its first event misses that event.
+//
+// Labels are limiter, outcome, reason and path, each from a closed set. Nothing
+// that a client sends becomes a label.
+package metrics
+
+import (
+	"time"
+
+	"github.com/goodput/goodput"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// A Source is a limiter to show.
+type Source struct {
+	Limiter *goodput.Limiter
+	Longest time.Duration // the longest objective or deadline: the buckets reach past it
+}
+
+// A Collector shows limiters. It is a prometheus.Collector.
+type Collector struct {
+	sources []Source
+}
+
+// New returns a collector of sources; their limiters have different names.
+func New(sources ...Source) *Collector { return &Collector{sources} }
+
+// A scalar is a series per limiter.
+type scalar struct {
+	desc  *prometheus.Desc
+	kind  prometheus.ValueType
+	value func(*goodput.Stats) float64
+}
+
+func counter(name, help string, value func(*goodput.Stats) uint64) scalar {
+	return scalar{describe(name, help), prometheus.CounterValue, func(s *goodput.Stats) float64 {
+		return float64(value(s))
+	}}
+}
+
+func gauge(name, help string, value func(*goodput.Stats) float64) scalar {
+	return scalar{describe(name, help), prometheus.GaugeValue, value}
+}
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("goodput_"+name, help, append([]string{"limiter"}, labels...), nil)
+}
+
+var scalars = []scalar{
+	counter("arrivals_total", "Requests that arrived, exempt ones excluded.",
+		func(s *goodput.Stats) uint64 { return s.Arrivals }),
+	counter("exempt_admissions_total", "Exempt requests (probes) let through; not among the arrivals.",
+		func(s *goodput.Stats) uint64 { return s.ExemptAdmitted }),
+	counter("limit_changes_total", "Changes of the concurrency limit.",
+		func(s *goodput.Stats) uint64 { return s.LimitChanges }),
+	gauge("requests_waiting", "Requests that wait.",
+		func(s *goodput.Stats) float64 { return float64(s.Waiting) }),
+	gauge("requests_running", "Requests that run, exempt ones excluded.",
+		func(s *goodput.Stats) float64 { return float64(s.Running) }),
+	gauge("exempt_running", "Exempt requests that run.",
+		func(s *goodput.Stats) float64 { return float64(s.Exempt) }),
+	gauge("queue_depth", "Units of cost that wait.",
+		func(s *goodput.Stats) float64 { return float64(s.WaitingCost) }),
+	gauge("queue_limit", "Depth in force: units of cost that may wait now.",
+		func(s *goodput.Stats) float64 { return float64(s.Depth) }),
+	gauge("queue_derived_limit", "Derived depth: units of cost that may wait within the objective, unless a standing overload lowers it.",
+		func(s *goodput.Stats) float64 { return float64(s.Derivation.Depth) }),
+	gauge("queue_size_bytes", "Bytes of request bodies that wait in memory.",
+		func(s *goodput.Stats) float64 { return float64(s.WaitingBytes) }),
+	gauge("queue_size_limit_bytes", "Bytes of request bodies that may wait in memory.",
+		func(s *goodput.Stats) float64 { return float64(s.MaxBytes) }),
+	gauge("queue_age_seconds", "How long the request that has waited longest has waited.",
+		func(s *goodput.Stats) float64 { return s.Age.Seconds() }),
+	gauge("overload", "1 while a standing overload may hold the depth in force below the derived one.",
+		func(s *goodput.Stats) float64 { return truth(s.Overload) }),
+	gauge("service_expected_seconds", "Mean time that a unit of cost is held.",
+		func(s *goodput.Stats) float64 { return s.Derivation.Mean.Seconds() }),
+	gauge("service_quantile_seconds", "Service time at the percentile of the objective.",
+		func(s *goodput.Stats) float64 { return s.Derivation.Service.Seconds() }),
+	gauge("service_drifted", "1 while the measured service time is more than 25 % away from the declared one.",
+		func(s *goodput.Stats) float64 { return truth(s.Derivation.Drifted) }),
+	gauge("objective_seconds", "Latency that requests which got a slot must meet.",
+		func(s *goodput.Stats) float64 { return s.Derivation.Objective.Seconds() }),
+	gauge("capacity_per_second", "Units of cost per second that the slots can serve.",
+		func(s *goodput.Stats) float64 { return s.Derivation.Rate }),
+	gauge("demand_ratio", "Offered cost / capacity. Shedding hides load from the CPU, not from this: scale on it.",
+		func(s *goodput.Stats) float64 { return s.Load }),
+	gauge("concurrency_usage", "Units of cost that run.",
+		func(s *goodput.Stats) float64 { return float64(s.InUse) }),
+	gauge("concurrency_limit", "Units of cost that may run.",
+		func(s *goodput.Stats) float64 { return float64(s.Limit) }),
+	gauge("retry_after_seconds", "What a refusal tells callers to wait, before jitter.",
+		func(s *goodput.Stats) float64 { return s.RetryAfter.Seconds() }),
+}
+
+var (
+	requestsDesc = describe("requests_total",
+		"Requests that ended, each once, by outcome; reason says why it did not start. Goodput is the rate of completed.", "outcome", "reason")
+	shadowDesc = describe("shadow_requests_total",
+		"Observe mode: how requests would have ended.", "outcome", "reason")
+	admissionsDesc = describe("admissions_total",
+		"Requests admitted, at once or after waiting.", "path")
+	waitDesc = describe("queue_duration_seconds",
+		"Time in the queue.", "outcome")
+	serviceDesc = describe("service_duration_seconds",
+		"Time from slot to end, by outcome.", "outcome")
+)
+
+// Describe sends every description, so that the registry checks them.
+func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, s := range scalars {
+		ch <- s.desc
+	}
+	for _, d := range []*prometheus.Desc{requestsDesc, shadowDesc, admissionsDesc, waitDesc, serviceDesc} {
+		ch <- d
+	}
+}
+
+// Collect takes one snapshot of each limiter and sends it.
+func (c *Collector) Collect(ch chan<- prometheus.Metric) {
+	for _, src := range c.sources {
+		stats := src.Limiter.Stats()
+		collect(ch, src, &stats)
+	}
+}
+
+func collect(ch chan<- prometheus.Metric, src Source, s *goodput.Stats) {
+	for _, m := range scalars {
+		ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(s), s.Name)
+	}
+	ch <- prometheus.MustNewConstMetric(admissionsDesc, prometheus.CounterValue, float64(s.Immediate), s.Name, "immediate")
+	ch <- prometheus.MustNewConstMetric(admissionsDesc, prometheus.CounterValue, float64(s.Dequeued), s.Name, "queued")
+	for _, end := range Ends(s.Outcomes[:], s.Refusals[:]) {
+		ch <- prometheus.MustNewConstMetric(requestsDesc, prometheus.CounterValue, float64(end.Count), s.Name, end.Outcome, end.Reason)
+	}
+	if s.Observe {
+		for _, end := range Ends(s.Shadow.Outcomes[:], s.Shadow.Refusals[:]) {
+			ch <- prometheus.MustNewConstMetric(shadowDesc, prometheus.CounterValue, float64(end.Count), s.Name, end.Outcome, end.Reason)
+		}
+	}
+	bounds := boundsPast(src.Longest)
+	for i, outcome := range []string{"admitted", "expired", "cancelled"} {
+		ch <- newHistogram(waitDesc, &s.Wait[i], bounds, s.Name, outcome)
+	}
+	for _, o := range started {
+		ch <- newHistogram(serviceDesc, s.Service[o], bounds, s.Name, o.String())
+	}
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,39 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// Drain ends srv, a server of p, without failing a request that was accepted:
+//
+//	delay    every answer is the last of its connection; new ones are accepted,
+//	         because the balancer has not heard yet
+//	timeout  newcomers are refused, who waits is served, who runs ends
+//
+// At the end of timeout who still waits is refused, and who still runs is cut:
+// that is the error. Upgraded connections end with the process.
+func (p *Proxy) Drain(srv *http.Server, delay, timeout time.Duration) error {
+	p.Retire()
+	time.Sleep(delay)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+
+	// The last part is for telling those who waited in vain.
+	queue, cancelQueue := context.WithTimeout(ctx, timeout-min(timeout/10, time.Second))
+	defer cancelQueue()
+	refused := p.cfg.Limiter.Drain(queue) // nil: nobody waits and nobody runs
+
+	if err := srv.Shutdown(ctx); err != nil {
+		running := p.cfg.Limiter.Stats().Running
+		srv.Close() //nolint:errcheck // we are leaving
+		return fmt.Errorf("the drain timeout of %v has passed: %d running requests were cut", timeout, running)
+	}
+	if refused != nil {
+		p.failures.log.Warn("drain timeout: whoever still waited was refused", "component", "drain")
+	}
+	p.CloseIdle()
+	return nil
+}

@@ -1,0 +1,153 @@
+// Package watch writes what a limiter does to the log: never a line per
+// request, because an overload would then be an overload of the log too.
+//
+// Once a second it compares two snapshots and writes
+//
+//	derived depth      at the start, and when the arithmetic has changed
+//	overload began     with the first second that refused somebody
+//	shedding           each second that refused somebody, with the counts
+//	overload ended     after quiet seconds without one
+package watch
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/cmd/goodput/internal/metrics"
+)
+
+const (
+	// interval is how often the log may speak.
+	interval = time.Second
+
+	// quiet is how long nobody may have been refused before an overload has
+	// ended: with less, a load around the capacity begins and ends each second.
+	quiet = 3 * time.Second
+
+	// material is the relative change of the derived depth that is worth a
+	// line. The estimate of a p99 moves by some percent on its own.
+	material = 0.1
+)
+
+// A Watcher watches one limiter. Its methods are called by one goroutine.
+type Watcher struct {
+	log     *slog.Logger
+	last    goodput.Stats
+	at      time.Time // of last
+	told    goodput.Derivation
+	over    bool
+	refused time.Time // the last snapshot that showed a refusal
+}
+
+// New returns a watcher that writes to log.
+func New(log *slog.Logger) *Watcher { return &Watcher{log: log} }
+
+// Run watches lim until ctx is done.
+func (w *Watcher) Run(ctx context.Context, lim *goodput.Limiter) {
+	w.Step(time.Now(), lim.Stats())
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			w.Step(time.Now(), lim.Stats())
+			return
+		case <-tick.C:
+			w.Step(time.Now(), lim.Stats())
+		}
+	}
+}
+
+// Step writes what changed since the step before. The first one only writes
+// the derivation.
+func (w *Watcher) Step(now time.Time, s goodput.Stats) {
+	log := w.log.With("limiter", s.Name)
+	if w.at.IsZero() || changed(w.told, s.Derivation) {
+		w.told = s.Derivation
+		level := slog.LevelInfo
+		if !s.Derivation.Reachable || s.Derivation.Drifted {
+			level = slog.LevelWarn
+		}
+		log.Log(context.Background(), level, "derived depth",
+			"limit", s.Limit, "depth", s.Derivation.Depth, "derivation", s.Derivation.String())
+	}
+	if !w.at.IsZero() {
+		w.shedding(log, now, s)
+	}
+	w.last, w.at = s, now
+}
+
+// changed reports whether b says something that a did not.
+func changed(a, b goodput.Derivation) bool {
+	if a.Limit != b.Limit || a.Objective != b.Objective || a.Reachable != b.Reachable || a.Drifted != b.Drifted {
+		return true
+	}
+	diff := float64(b.Depth - a.Depth)
+	return max(diff, -diff) > material*float64(max(a.Depth, b.Depth))
+}
+
+func (w *Watcher) shedding(log *slog.Logger, now time.Time, s goodput.Stats) {
+	did, reasons := since(w.last, s)
+	if did.refused > 0 {
+		w.refused = now
+		if !w.over {
+			w.over = true
+			log.Warn("overload began", state(s)...)
+		}
+		message := "shedding"
+		if s.Observe {
+			message = "would shed"
+		}
+		log.Info(message, append(state(s),
+			"seconds", now.Sub(w.at).Seconds(), // measured: a busy machine drops ticks
+			"arrivals", did.arrivals, "admitted", did.admitted,
+			"completed", did.completed, "refused", did.refused,
+			slog.GroupAttrs("reason", reasons...))...)
+		return
+	}
+	if w.over && !s.Overload && now.Sub(w.refused) >= quiet {
+		w.over = false
+		log.Info("overload ended", state(s)...)
+	}
+}
+
+func state(s goodput.Stats) []any {
+	return []any{
+		"limit", s.Limit, "depth", s.Depth, "waiting", s.Waiting, "order", s.Order.String(),
+		"queue_age_seconds", s.Age.Seconds(), "demand_ratio", s.Load,
+	}
+}
+
+// counts is what happened between two snapshots.
+type counts struct {
+	arrivals, admitted, completed, refused uint64
+}
+
+// since returns the counts between a and b, and by reason those who were not
+// admitted; in observe mode, those who would not have been.
+func since(a, b goodput.Stats) (counts, []slog.Attr) {
+	did := counts{
+		arrivals:  b.Arrivals - a.Arrivals,
+		admitted:  b.Immediate + b.Dequeued - a.Immediate - a.Dequeued,
+		completed: b.Outcomes[goodput.Completed] - a.Outcomes[goodput.Completed],
+	}
+	before, after := &a.Stats, &b.Stats
+	if b.Observe {
+		before, after = &a.Shadow, &b.Shadow
+	}
+	was := metrics.Ends(before.Outcomes[:], before.Refusals[:])
+	var reasons []slog.Attr
+	for i, is := range metrics.Ends(after.Outcomes[:], after.Refusals[:]) {
+		n := is.Count - was[i].Count
+		if is.Reason == "" || n == 0 {
+			continue
+		}
+		reasons = append(reasons, slog.Uint64(is.Reason, n))
+		if is.Outcome != goodput.Cancelled.String() { // who left was not refused
+			did.refused += n
+		}
+	}
+	return did, reasons
+}

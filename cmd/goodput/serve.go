@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/cmd/goodput/internal/admin"
+	"github.com/goodput/goodput/cmd/goodput/internal/build"
+	"github.com/goodput/goodput/cmd/goodput/internal/flags"
+	"github.com/goodput/goodput/cmd/goodput/internal/metrics"
+	"github.com/goodput/goodput/cmd/goodput/internal/proxy"
+	"github.com/goodput/goodput/cmd/goodput/internal/watch"
+	"github.com/goodput/goodput/limit"
+)
+
+// serveCmd protects a service.
+type serveCmd struct {
+	Upstream  string        `placeholder:"URL" help:"The service to protect: http://, https:// or h2c://. Required."`
+	Limit     flags.Count   `placeholder:"N" help:"Requests that the service can run at once: its workers, threads or connections. Required."`
+	Objective flags.Span    `placeholder:"DURATION" default:"1s" help:"Latency that 99% of the admitted requests must meet, waiting included. It sizes the queue (${default})."`
+	Listen    flags.Address `placeholder:"ADDRESS" default:":8080" help:"Where clients connect, in HTTP/1.1 or HTTP/2 without TLS (${default})."`
+	Admin     flags.Address `placeholder:"ADDRESS" default:"127.0.0.1:8431" help:"Where probes, metrics and state are, or off (${default})."`
+
+	Service        flags.Span      `placeholder:"DURATION" help:"Mean service time, if known; a measured one far from it is flagged."`
+	Deadline       flags.Span      `placeholder:"DURATION" help:"Deadline of requests that bring none; without it they have none."`
+	DeadlineCap    flags.Span      `placeholder:"DURATION" help:"Longest deadline that a request may bring."`
+	MaxQueueBytes  flags.Size      `placeholder:"SIZE" default:"64MiB" help:"Bytes of request bodies that may wait in memory (${default})."`
+	MaxWaiting     flags.Count     `placeholder:"N" default:"65536" help:"Requests that may wait, whatever the derived depth (${default})."`
+	Observe        bool            `help:"Decide and count, but refuse nothing and let nobody wait."`
+	TrustedProxies []flags.Network `placeholder:"RANGE" help:"Peers whose X-Forwarded-* headers are kept; everybody else's are dropped."`
+	DrainDelay     flags.Pause     `placeholder:"DURATION" default:"0s" help:"After SIGTERM, keep accepting for so long: the time a balancer needs to notice (${default})."`
+	DrainTimeout   flags.Span      `placeholder:"DURATION" default:"25s" help:"After that, let waiting and running requests end for so long (${default})."`
+	logFlags
+
+	upstream *url.URL
+}
+
+// Validate is called by kong and states what is wrong in one sentence.
+func (c *serveCmd) Validate() error {
+	if c.Upstream == "" {
+		return errors.New("--upstream is required: where the service listens, for example --upstream http://127.0.0.1:9000")
+	}
+	u, err := url.Parse(c.Upstream)
+	if err != nil {
+		return fmt.Errorf("--upstream: %q is not a URL, such as http://127.0.0.1:9000", c.Upstream)
+	}
+	if err := proxy.CheckUpstream(u); err != nil {
+		return fmt.Errorf("--%w", err) // --upstream "..." has no scheme
+	}
+	if c.Limit == 0 {
+		return errors.New("--limit is required: how many requests the service can run at once, for example its number of workers: --limit 60")
+	}
+	if c.DeadlineCap != 0 && c.Deadline > c.DeadlineCap {
+		return fmt.Errorf("--deadline %v is longer than --deadline-cap %v: no request may have it", c.Deadline.Duration(), c.DeadlineCap.Duration())
+	}
+	if c.Listen == flags.Off {
+		return errors.New("--listen off: a proxy needs an address to listen on, such as :8080")
+	}
+	c.upstream = u
+	return c.limiter().Validate()
+}
+
+func (c *serveCmd) limiter() goodput.Config {
+	return goodput.Config{
+		Limit:     limit.Fixed(c.Limit),
+		Objective: c.Objective.Duration(),
+		Service:   c.Service.Duration(),
+		MaxItems:  int(c.MaxWaiting),
+		MaxBytes:  int64(c.MaxQueueBytes),
+		Observe:   c.Observe,
+	}
+}
+
+// Run serves until a signal, then drains. A second signal ends it at once.
+func (c *serveCmd) Run() error {
+	signal.Ignore(syscall.SIGPIPE) // a log reader that leaves must not end us
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+
+	log := c.logger()
+	s, err := c.start(log)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	log.Info("serving", "addr", s.addr(), "admin", s.adminAddr(), "upstream", c.upstream.Redacted(),
+		"limit", int(c.Limit), "objective_seconds", c.Objective.Duration().Seconds(), "observe", c.Observe,
+		"version", build.Read().Version)
+
+	select {
+	case err := <-s.failed:
+		return err
+	case got := <-signals:
+		log.Info("draining", "signal", got.String(), "delay_seconds", c.DrainDelay.Duration().Seconds(),
+			"timeout_seconds", c.DrainTimeout.Duration().Seconds())
+	}
+	go func() {
+		got := <-signals
+		log.Error("stopped at once: second signal", "signal", got.String())
+		os.Exit(exitRun)
+	}()
+	s.admin.Enter(admin.Draining)
+	if err := s.proxy.Drain(s.server, c.DrainDelay.Duration(), c.DrainTimeout.Duration()); err != nil {
+		return err
+	}
+	log.Info("stopped")
+	return nil
+}
+
+// A service is what serve has running.
+type service struct {
+	proxy     *proxy.Proxy
+	server    *http.Server
+	admin     *admin.Admin
+	listener  net.Listener
+	adminOn   net.Listener // nil if off
+	failed    chan error
+	stopWatch context.CancelFunc
+	watched   chan struct{}
+}
+
+// start builds the parts, opens both listeners and serves.
+func (c *serveCmd) start(log *slog.Logger) (*service, error) {
+	lim := goodput.New(c.limiter())
+	p, err := proxy.New(proxy.Config{
+		Upstream: c.upstream, Limiter: lim, Logger: log, TrustedProxies: prefixes(c.TrustedProxies),
+		Deadline: c.Deadline.Duration(), DeadlineCap: c.DeadlineCap.Duration(),
+	})
+	if err != nil {
+		return nil, usage(err)
+	}
+	adm := admin.New(admin.Config{
+		Limiters: []metrics.Source{{
+			Limiter: lim,
+			Longest: max(c.Objective, c.Deadline, c.DeadlineCap).Duration(),
+		}},
+		Proxy: metrics.Proxy{Connections: p.Connections, Failures: p.Failures},
+	})
+	s := &service{proxy: p, server: p.Server(string(c.Listen)), admin: adm, failed: make(chan error, 2)}
+	if s.listener, err = listen("--listen", c.Listen); err != nil {
+		return nil, err
+	}
+	if c.Admin != flags.Off {
+		if s.adminOn, err = listen("--admin", c.Admin); err != nil {
+			s.listener.Close()
+			return nil, err
+		}
+		go s.run(adm.Server(), s.adminOn)
+	}
+	go s.run(s.server, s.listener)
+	adm.Enter(admin.Ready)
+
+	ctx, cancel := context.WithCancel(context.Background())
+	s.stopWatch, s.watched = cancel, make(chan struct{})
+	go func() {
+		defer close(s.watched)
+		watch.New(log).Run(ctx, lim)
+	}()
+	return s, nil
+}
+
+func (s *service) run(srv *http.Server, l net.Listener) {
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		s.failed <- fmt.Errorf("listener %s failed: %w", l.Addr(), err)
+	}
+}
+
+// close lets the log have its last word. The listeners end with the process.
+func (s *service) close() {
+	s.stopWatch()
+	<-s.watched
+}
+
+func (s *service) addr() string { return s.listener.Addr().String() }
+
+func (s *service) adminAddr() string {
+	if s.adminOn == nil {
+		return string(flags.Off)
+	}
+	return s.adminOn.Addr().String()
+}
+
+func listen(flag string, addr flags.Address) (net.Listener, error) {
+	l, err := net.Listen("tcp", string(addr))
+	if err == nil {
+		return l, nil
+	}
+	if op := (*net.OpError)(nil); errors.As(err, &op) {
+		err = op.Err // "listen tcp :8080: bind:" says nothing that the flag does not
+	}
+	if sys := (*os.SyscallError)(nil); errors.As(err, &sys) {
+		err = sys.Err
+	}
+	return nil, fmt.Errorf("%s: cannot listen on %s: %w", flag, addr, err)
+}
+
+func prefixes(networks []flags.Network) []netip.Prefix {
+	var out []netip.Prefix
+	for _, n := range networks {
+		out = append(out, netip.Prefix(n))
+	}
+	return out
+}
