@@ -41,7 +41,9 @@ func (c *Core) enter(now time.Duration) {
 	}
 	stood := c.now - c.stood
 	if c.order == FIFO && c.cfg.Order == Auto && stood >= c.patience() {
-		c.setOrder(c.standingOrder())
+		if o := c.standingOrder(); o == EDF || c.age() >= c.hopeless() {
+			c.setOrder(o)
+		}
 	}
 	if !c.overload && stood >= holds*c.cfg.Objective && c.rho() > 1 {
 		c.overload = true
@@ -54,6 +56,29 @@ func (c *Core) enter(now time.Duration) {
 func (c *Core) patience() time.Duration {
 	spare := c.cfg.Objective - seconds(c.quantile)
 	return min(max(spare, seconds(c.service.hold())), maxPatience)
+}
+
+// hopeless is the age at which whoever is first under FIFO would miss the
+// objective even with a service of mean length: from here on FIFO would serve
+// everybody late. A queue of the derived depth does not get there; it does when
+// the service has slowed, when the depth is fixed or blocks, or when nothing
+// moves. Until then FIFO loses nothing that newest-first would save, and near
+// capacity newest-first costs: at load 1.0 with deadlines of 400 ms it refuses
+// 2.6 % where FIFO refuses 0.9 %, and the p99 with 2 s deadlines is 500 ms for
+// 270 (60 slots, 50 ms exponential).
+func (c *Core) hopeless() time.Duration {
+	return max(c.cfg.Objective-seconds(c.service.hold()), c.patience())
+}
+
+// age is how long the first of those that wait has waited.
+func (c *Core) age() time.Duration {
+	var age time.Duration
+	for i := range c.lines {
+		if w := c.lines[i].head; w != nil {
+			age = max(age, c.now-w.offered)
+		}
+	}
+	return age
 }
 
 func (c *Core) standingOrder() Order {

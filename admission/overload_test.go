@@ -223,9 +223,9 @@ func TestProbeOverload(t *testing.T) {
 		f    func(*rand.Rand) time.Duration
 	}{{"exp", exp}, {"fixed", fixed}, {"logn", logn}} {
 		for _, slots := range []int{60, 8} {
-			for _, load := range []float64{0.9, 1, 1.05, 1.5, 3, 10} {
+			for _, load := range []float64{0.9, 0.95, 1, 1.05, 1.2, 1.5, 3, 10} {
 				for _, dl := range []time.Duration{400 * time.Millisecond, 2 * time.Second} {
-					for seed := uint64(1); seed <= 1; seed++ {
+					for seed := uint64(1); seed <= 3; seed++ {
 						length := 40 * time.Second
 						cfg := Config{Limit: limit.Fixed(slots), Objective: 400 * time.Millisecond}
 						r := run(t, cfg, sv.f, 50*time.Millisecond, load, dl, length, seed)

@@ -40,17 +40,12 @@ func (c *Core) Stats(now time.Duration) Stats {
 	s := Stats{
 		Limit: c.limit, InUse: c.inUse, Running: c.running,
 		Waiting: c.waiting, WaitingCost: c.cost, WaitingBytes: c.bytes, Exempt: c.exempt,
-		Order: c.order, Depth: c.depth, Overload: c.overload, Load: c.rho(),
+		Age: c.age(), Order: c.order, Depth: c.depth, Overload: c.overload, Load: c.rho(),
 		RetryAfter: time.Duration(c.hint.seconds) * time.Second, Draining: c.draining,
 		MaxItems: c.cfg.MaxItems, MaxBytes: c.cfg.MaxBytes, Derivation: c.derivation,
 		Arrivals: c.counts.arrivals, Immediate: c.counts.immediate, Dequeued: c.counts.dequeued,
 		Outcomes: c.counts.outcomes, Refusals: c.counts.refusals,
 		ExemptAdmitted: c.counts.exempt, LimitChanges: c.counts.limitChanges,
-	}
-	for i := range c.lines {
-		if w := c.lines[i].head; w != nil {
-			s.Age = max(s.Age, c.now-w.offered)
-		}
 	}
 	if math.IsInf(s.Load, 0) || math.IsNaN(s.Load) {
 		s.Load = 0
