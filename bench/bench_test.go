@@ -1,0 +1,140 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+)
+
+// slots is the limit where nobody waits: as many as the service of the README
+// has, and far more than there are processors.
+const slots = 60
+
+// A contestant is one way to limit. Fields it has no form for are nil.
+type contestant struct {
+	name string
+
+	// acquire returns n times acquire and release, waiting if need be, on a
+	// fresh limiter with that many slots.
+	acquire func(slots int) func(n int) error
+
+	// do is acquire around an empty function, safe against its panic.
+	do func(slots int) func(n int) error
+
+	// try is acquire without waiting.
+	try func(slots int) func(n int) error
+
+	// refusal returns n refusals by a limiter that is full, and an error if one
+	// was admitted; stop ends whatever fills it.
+	refusal func() (refuse func(n int) error, stop func())
+
+	// turn returns one acquire, yield and release.
+	turn func(slots int) func() error
+}
+
+var contestants = []contestant{
+	xsync, xsyncDeadline, channel,
+	failsafeBulkhead, failsafeAdaptive, failsafePriority,
+	kratosBBR, gozeroShedder,
+	plain, withDeadline, withWork,
+}
+
+// errAdmitted is a Refusal that was none.
+var errAdmitted = fmt.Errorf("admitted by a limiter that should be full")
+
+// each runs a benchmark for every contestant for which op returns an operation.
+func each(b *testing.B, op func(contestant) func(b *testing.B)) {
+	for _, c := range contestants {
+		if run := op(c); run != nil {
+			b.Run(c.name, func(b *testing.B) {
+				b.ReportAllocs()
+				run(b)
+			})
+		}
+	}
+}
+
+// serial runs b.N operations of one caller.
+func serial(form func(slots int) func(n int) error) func(b *testing.B) {
+	if form == nil {
+		return nil
+	}
+	return func(b *testing.B) {
+		ops := form(slots)
+		must(b, ops(100)) // first use: pools, maps, estimators
+		b.ResetTimer()
+		must(b, ops(b.N))
+	}
+}
+
+// errFull is a refusal where a slot was free.
+var errFull = fmt.Errorf("refused by a limiter with free slots")
+
+func nothing(context.Context) error { return nil }
+
+func must(b *testing.B, err error) {
+	if err != nil {
+		b.Helper()
+		b.Error(err)
+	}
+}
+
+func BenchmarkAcquireRelease(b *testing.B) {
+	each(b, func(c contestant) func(*testing.B) { return serial(c.acquire) })
+}
+
+func BenchmarkDo(b *testing.B) {
+	each(b, func(c contestant) func(*testing.B) { return serial(c.do) })
+}
+
+func BenchmarkTryAcquire(b *testing.B) {
+	each(b, func(c contestant) func(*testing.B) { return serial(c.try) })
+}
+
+func BenchmarkParallel(b *testing.B) {
+	each(b, func(c contestant) func(*testing.B) {
+		return func(b *testing.B) {
+			ops := c.acquire(slots)
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					must(b, ops(1))
+				}
+			})
+		}
+	})
+}
+
+func BenchmarkRefusal(b *testing.B) {
+	each(b, func(c contestant) func(*testing.B) {
+		if c.refusal == nil {
+			return nil
+		}
+		return func(b *testing.B) {
+			refuse, stop := c.refusal()
+			defer stop()
+			must(b, refuse(100))
+			b.ResetTimer()
+			must(b, refuse(b.N))
+			b.StopTimer()
+		}
+	})
+}
+
+func BenchmarkHandOff(b *testing.B) {
+	const callers, slots = 32, 2
+	each(b, func(c contestant) func(*testing.B) {
+		if c.turn == nil {
+			return nil
+		}
+		return func(b *testing.B) {
+			turn := c.turn(slots)
+			b.SetParallelism(callers / runtime.GOMAXPROCS(0))
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					must(b, turn())
+				}
+			})
+		}
+	})
+}
