@@ -1,0 +1,204 @@
+package goodput
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/goodput/goodput/admission"
+)
+
+// Acquire waits for a slot. It returns a *Rejection if the request was refused,
+// cannot be served in time, or its context ended first; then there is nothing
+// to release. A context that is over already is never admitted.
+//
+// The caller ends the work with Slot.Release, usually deferred; Do is harder to
+// get wrong. While it waits, a request may be told at any time that it cannot
+// be served within its deadline any more, so the error can come before the
+// deadline does.
+//
+// Work that holds a slot may acquire from the same limiter, but slots that wait
+// for each other only end with the bound on waiting (Config.MaxWait or the
+// deadline).
+func (l *Limiter) Acquire(ctx context.Context) (Slot, error) {
+	if ctx == context.Background() { // no deadline, no attributes, never cancelled
+		if n, ok := l.lent.take(); ok {
+			if l.rec.skips(n) {
+				return Slot{l: l, cost: 1, size: 1}, nil
+			}
+			now := l.now()
+			return Slot{l: l, cost: 1, size: 1, start: now, due: now + l.settings.Load().objective}, nil
+		}
+	}
+	return l.AcquireWork(ctx, Work{})
+}
+
+// AcquireWork is Acquire for work that says more about itself. It panics if
+// w.Priority is not one of the four.
+func (l *Limiter) AcquireWork(ctx context.Context, w Work) (Slot, error) {
+	r := l.request(ctx, w)
+	g, ok := grant{}, false
+	switch err := ctx.Err(); {
+	case l.observe:
+		g, ok = l.pass(&r), true
+	case err == nil:
+		g, ok = l.fast(&r)
+	case errors.Is(err, context.DeadlineExceeded):
+		r.Deadline = min(r.Deadline, l.now()-1) // over, whatever the context says when
+	default:
+		return Slot{}, l.refuseGone()
+	}
+	if !ok {
+		var refusal *Rejection
+		if g, refusal = l.slow(ctx, r); refusal != nil {
+			return Slot{}, refusal
+		}
+	}
+	return Slot{
+		l: l, cost: int32(r.Cost), size: r.Size, shadow: g.shadow,
+		start: g.start, due: g.due, waited: g.waited, kind: g.kind,
+	}, nil
+}
+
+// A grant is what a slot has beside what was asked for.
+type grant struct {
+	start, due, waited time.Duration
+	kind               kind
+	shadow             *waiter
+}
+
+// fast admits r on a lent slot. Nobody waits then, so the only questions that
+// the core would ask are whether r has expired and whether it could ever wait.
+func (l *Limiter) fast(r *admission.Request) (grant, bool) {
+	s := l.settings.Load()
+	if r.Cost != 1 || r.Exempt || r.Bytes > s.maxBytes {
+		return grant{}, false
+	}
+	always := r.Deadline != admission.Never || r.Arrival != 0
+	var now time.Duration
+	if always {
+		if now = l.now(); r.Deadline <= now {
+			return grant{}, false
+		}
+	}
+	n, ok := l.lent.take()
+	switch {
+	case !ok:
+		return grant{}, false
+	case !always && l.rec.skips(n):
+		return grant{}, true
+	case !always:
+		now = l.now()
+	}
+	return s.grant(r, now), true
+}
+
+// grant is for r, which starts now.
+func (s *settings) grant(r *admission.Request, now time.Duration) grant {
+	switch {
+	case r.Deadline != admission.Never:
+		return grant{start: now, due: r.Deadline - 1, kind: hasDeadline}
+	case r.Arrival != 0:
+		return grant{start: now, due: min(now, r.Arrival) + s.objective}
+	}
+	return grant{start: now, due: now + s.objective}
+}
+
+// slow asks the core, and waits if it says so.
+func (l *Limiter) slow(ctx context.Context, r admission.Request) (grant, *Rejection) {
+	var refusal *Rejection
+	var w *waiter
+	var alarm time.Duration
+	now := l.enter()
+	if r.Arrival == 0 {
+		r.Arrival = now
+	}
+	s := l.settings.Load()
+	d := l.offer(now, r)
+	switch d.Verdict {
+	case admission.Admitted:
+		l.rec.admitted++
+	case admission.Queued:
+		w, alarm = enqueue(d.Waiter), d.Waiter.Alarm()-now
+	default:
+		refusal = l.refusal(now, d.Reason, &d, r.Deadline)
+	}
+	l.leave(now)
+	g := s.grant(&r, now)
+	switch {
+	case d.Exempt:
+		g.kind |= exempt
+	case w != nil:
+		refusal = l.await(ctx, w, alarm)
+		g.start, g.waited = w.decidedAt, w.waited
+	}
+	return g, refusal
+}
+
+// TryAcquire takes a slot if one is free and nobody waits for it. It never
+// waits and never overtakes. A false return is counted as a refusal.
+func (l *Limiter) TryAcquire() (Slot, bool) {
+	if n, ok := l.lent.take(); ok {
+		if l.rec.skips(n) {
+			return Slot{l: l, cost: 1, size: 1}, true
+		}
+		now := l.now()
+		return Slot{l: l, cost: 1, size: 1, start: now, due: now + l.settings.Load().objective}, true
+	}
+	g, ok := l.try()
+	if !ok {
+		return Slot{}, false
+	}
+	return Slot{l: l, cost: 1, size: 1, start: g.start, due: g.due, kind: g.kind, shadow: g.shadow}, true
+}
+
+func (l *Limiter) try() (grant, bool) {
+	r := admission.Request{Cost: 1, Size: 1, Priority: Default, Deadline: admission.Never, NoWait: true}
+	if l.observe {
+		return l.pass(&r), true
+	}
+	now := l.enter()
+	r.Arrival = now
+	d := l.offer(now, r)
+	admitted := d.Verdict == admission.Admitted
+	if admitted {
+		l.rec.admitted++
+	}
+	l.leave(now)
+	return l.settings.Load().grant(&r, now), admitted
+}
+
+// errUnwound is what Do fails a slot with whose function did not return.
+var errUnwound = errors.New("goodput: the function panicked or called runtime.Goexit")
+
+// Do runs fn in a slot and returns its error, or a *Rejection without running
+// it. It is what most callers want: the slot is given back however fn ends. An
+// error of fn counts as failed; so do a panic, which goes on, and
+// runtime.Goexit. If ctx is over and fn returns its error, the caller has left:
+// that counts as abandoned.
+//
+// Do returns when fn does. If fn ignores a context that is over, it holds its
+// slot until it returns: what runs is never more than the limit.
+func (l *Limiter) Do(ctx context.Context, fn func(context.Context) error) error {
+	slot, err := l.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			slot.Fail(errUnwound)
+		}
+	}()
+	err = fn(ctx)
+	returned = true
+	switch {
+	case err == nil:
+		slot.Release()
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		slot.Abandon()
+	default:
+		slot.finish(Failed, false)
+	}
+	return err
+}

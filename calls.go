@@ -1,0 +1,115 @@
+package goodput
+
+import (
+	"time"
+
+	"github.com/goodput/goodput/admission"
+)
+
+// Every call of the core is made here, so that a test can record a live run,
+// replay it into a fresh core and compare what was decided. The journal is nil
+// in production and costs a branch.
+
+// op names a call of the core.
+type op string
+
+// A call is one call of the core, its arguments and its answer.
+type call struct {
+	op         op
+	now        time.Duration
+	request    admission.Request
+	decision   admission.Decision
+	end        admission.End
+	waiter     *admission.Waiter
+	why        Reason
+	answer     bool
+	n          int
+	settlement admission.Settlement
+	batch      admission.Batch
+	cfg        admission.Config
+	stats      admission.Stats
+}
+
+func (l *Limiter) offer(now time.Duration, r admission.Request) admission.Decision {
+	d := l.core.Offer(now, r)
+	if l.journal != nil {
+		l.journal(call{op: "offer", now: now, request: r, decision: d})
+	}
+	return d
+}
+
+func (l *Limiter) releaseCall(now time.Duration, e admission.End) {
+	l.core.Release(now, e)
+	if l.journal != nil {
+		l.journal(call{op: "release", now: now, end: e})
+	}
+}
+
+func (l *Limiter) cancel(now time.Duration, w *admission.Waiter, why Reason) bool {
+	ok := l.core.Cancel(now, w, why)
+	if l.journal != nil {
+		l.journal(call{op: "cancel", now: now, waiter: w, why: why, answer: ok})
+	}
+	return ok
+}
+
+func (l *Limiter) nextCall() *admission.Waiter {
+	w := l.core.Next()
+	if l.journal != nil {
+		l.journal(call{op: "next", waiter: w})
+	}
+	return w
+}
+
+func (l *Limiter) lendCall() int {
+	n := l.core.Lend()
+	if l.journal != nil {
+		l.journal(call{op: "lend", n: n})
+	}
+	return n
+}
+
+func (l *Limiter) settle(now time.Duration, s admission.Settlement) {
+	l.core.Settle(now, s)
+	if l.journal != nil {
+		l.journal(call{op: "settle", now: now, settlement: s})
+	}
+}
+
+func (l *Limiter) observeCall(now time.Duration, b *admission.Batch) {
+	if l.journal != nil {
+		l.journal(call{op: "observe", now: now, batch: *b})
+	}
+	l.core.Observe(now, b)
+}
+
+func (l *Limiter) setLimit(now time.Duration, n int) error {
+	err := l.core.SetLimit(now, n)
+	if l.journal != nil {
+		l.journal(call{op: "set limit", now: now, n: n})
+	}
+	return err
+}
+
+func (l *Limiter) reconfigure(now time.Duration, cfg admission.Config) error {
+	err := l.core.Reconfigure(now, cfg)
+	if l.journal != nil {
+		l.journal(call{op: "reconfigure", now: now, cfg: cfg})
+	}
+	return err
+}
+
+func (l *Limiter) drainCall(now time.Duration, queue bool) {
+	l.core.Drain(now, queue)
+	if l.journal != nil {
+		l.journal(call{op: "drain", now: now, answer: queue})
+	}
+}
+
+func (l *Limiter) statsCall(now time.Duration) admission.Stats {
+	s := l.core.Stats(now)
+	if l.journal != nil {
+		l.journal(call{op: "stats", now: now, stats: s})
+	}
+	return s
+}

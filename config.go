@@ -1,0 +1,129 @@
+package goodput
+
+import (
+	"fmt"
+	"time"
+	"unicode"
+
+	"github.com/goodput/goodput/admission"
+	"github.com/goodput/goodput/limit"
+)
+
+// DefaultName is the name of a limiter that was given none.
+const DefaultName = "default"
+
+// maxName keeps a name fit for a log line and a metric label.
+const maxName = 128
+
+// A Config describes one limiter. The zero value of each field means its
+// documented default; nothing means unlimited. Only Limit is required, and most
+// callers set Objective as well and nothing else.
+type Config struct {
+	// Name names the limiter in refusals, logs and metrics: at most 128 bytes
+	// and no control characters. Default "default".
+	Name string
+
+	// Limit is the law of the limit, in units of cost: limit.Fixed(60) for a
+	// resource whose size is known. Required.
+	Limit limit.Law
+
+	// Objective is the latency, from arrival to end, that the Percentile of the
+	// requests that got a slot must meet. It sizes the queue; it is not a
+	// deadline. 1 ms to 24 h, default 1 s.
+	Objective time.Duration
+
+	// Percentile belongs to Objective: 0.5 to 0.999, default 0.99.
+	Percentile float64
+
+	// Service is the mean service time that somebody measured or declared. It
+	// is the prior until there are samples, and measured times more than 25 %
+	// away from it are flagged. 0 declares nothing.
+	Service time.Duration
+
+	// Depth fixes the queue, in units of cost: NoQueue, or 1 to 2^24. 0, the
+	// default, derives it from the objective and the measured service times. Do
+	// not set it without a reason: a fixed depth is right for one service time.
+	Depth int
+
+	// MaxItems caps how many requests wait: 1 to 2^24, default 65,536.
+	MaxItems int
+
+	// MaxBytes caps the bytes of request bodies held in memory by those that
+	// wait, the sum of their Work.Bytes: 1 to 2^50, default 64 MiB.
+	MaxBytes int64
+
+	// MaxWait bounds the wait of a request without a deadline: 1 ms to 24 h,
+	// default Objective.
+	MaxWait time.Duration
+
+	// Overflow says what happens when the queue is full. Default Displace.
+	Overflow Overflow
+
+	// Order fixes the order of the queue. Default Auto.
+	Order Order
+
+	// Exempt caps the exempt requests in flight: 1 to 1024, default 8.
+	Exempt int
+
+	// Observe decides and counts but refuses nothing: every request runs at
+	// once, and Stats.Shadow says what would have become of it. This is how to
+	// try a configuration on real traffic.
+	Observe bool
+}
+
+// Validate returns one sentence about the first field that is out of range or
+// contradicts another, or nil.
+func (c Config) Validate() error {
+	if len(c.Name) > maxName {
+		return fmt.Errorf("name of %d bytes is too long: at most %d", len(c.Name), maxName)
+	}
+	for _, r := range c.Name {
+		if unicode.IsControl(r) || r == unicode.ReplacementChar {
+			return fmt.Errorf("name %q has a character that cannot be printed", c.Name)
+		}
+	}
+	return c.core().Validate()
+}
+
+// core returns the part that the core decides with.
+func (c Config) core() admission.Config {
+	return admission.Config{
+		Limit:      c.Limit,
+		Objective:  c.Objective,
+		Percentile: c.Percentile,
+		Service:    c.Service,
+		Depth:      c.Depth,
+		MaxItems:   c.MaxItems,
+		MaxBytes:   c.MaxBytes,
+		MaxWait:    c.MaxWait,
+		Overflow:   c.Overflow,
+		Order:      c.Order,
+		Exempt:     c.Exempt,
+	}
+}
+
+// settings is a valid Config and what follows from it. It is immutable: a
+// change swaps the pointer to it, so the fast path reads it without a lock.
+type settings struct {
+	cfg       Config
+	objective time.Duration // with its default
+	maxBytes  int64         // with its default
+	window    time.Duration // between two calls of Observe
+}
+
+func newSettings(cfg Config) *settings {
+	if cfg.Name == "" {
+		cfg.Name = DefaultName
+	}
+	d := cfg.core().WithDefaults()
+	return &settings{
+		cfg:       cfg,
+		objective: d.Objective,
+		maxBytes:  d.MaxBytes,
+		// Eight windows in an objective: a change of the service time is seen
+		// well before somebody who is admitted under the old one is late.
+		// 5 ms keeps the cost of a window (about 2 µs) below 0.1 % of a core;
+		// above 100 ms a dashboard would look frozen.
+		window: min(max(d.Objective/8, 5*time.Millisecond), 100*time.Millisecond),
+	}
+}

@@ -1,0 +1,73 @@
+package goodput
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// State returns what the limiter is doing in words.
+func (s *Stats) State() string {
+	switch {
+	case s.Draining && s.Running == 0 && s.Waiting == 0:
+		return "drained"
+	case s.Draining:
+		return "draining"
+	case s.Limit == 0:
+		return "paused: the limit is 0"
+	case s.Overload:
+		return "saturated and doing its job: the slots are busy, the queue is short, the rest is refused at once"
+	case s.Waiting > 0:
+		return "burst: the queue absorbs it"
+	case s.InUse >= s.Limit:
+		return "at the admission boundary: every slot is busy, nobody waits"
+	case s.Running > 0:
+		return "busy: slots are free, nobody waits"
+	}
+	return "idle"
+}
+
+// Explain returns a few lines about what the limiter is doing now and why: the
+// state, the arithmetic of the depth, the limit, the order, the load, and the
+// refusals so far by reason.
+func (l *Limiter) Explain() string {
+	s := l.Stats()
+	cfg := l.settings.Load().cfg
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", s.Name, s.State())
+	fmt.Fprintf(&b, "  limit    %d (%v); %d in use by %d requests\n", s.Limit, cfg.Limit, s.InUse, s.Running)
+	fmt.Fprintf(&b, "  depth    %s\n", s.Derivation)
+	if s.Depth < s.Derivation.Depth {
+		fmt.Fprintf(&b, "           %d in force: a standing queue only adds latency\n", s.Depth)
+	}
+	fmt.Fprintf(&b, "  queue    %d waiting, cost %d, %d bytes, the oldest for %v; order %v\n",
+		s.Waiting, s.WaitingCost, s.WaitingBytes, s.Age.Round(time.Millisecond), s.Order)
+	fmt.Fprintf(&b, "  load     %.2f: %.0f/s offered, %.0f/s can be served\n", s.Load, s.Demand, s.Capacity)
+	fmt.Fprintf(&b, "  ended    %d of %d arrivals:%s\n", ended(&s), s.Arrivals, counts(s.Outcomes[:], func(i int) string { return Outcome(i).String() }))
+	if refused := counts(s.Refusals[:], func(i int) string { return Reason(i).String() }); refused != "" {
+		fmt.Fprintf(&b, "  refused %s; retry after %v\n", refused, s.RetryAfter)
+	}
+	if s.Observe {
+		fmt.Fprintf(&b, "  observe  nothing is refused; it would have been:%s\n",
+			counts(s.Shadow.Refusals[:], func(i int) string { return Reason(i).String() }))
+	}
+	return b.String()
+}
+
+func ended(s *Stats) (n uint64) {
+	for _, c := range s.Outcomes {
+		n += c
+	}
+	return n
+}
+
+// counts lists those that are not zero, each after a space.
+func counts(n []uint64, name func(int) string) string {
+	var b strings.Builder
+	for i, c := range n {
+		if c > 0 {
+			fmt.Fprintf(&b, " %s %d", name(i), c)
+		}
+	}
+	return b.String()
+}

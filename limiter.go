@@ -1,0 +1,168 @@
+package goodput
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/goodput/goodput/admission"
+	"github.com/goodput/goodput/internal/hist"
+	"github.com/goodput/goodput/limit"
+)
+
+// A Limiter is one limit plus one bounded queue in front of one resource. It is
+// made by New, is safe for concurrent use, must not be copied, and needs no
+// Close.
+//
+// Every slow operation is the same six steps, written once in enter and leave:
+//
+//	lock; recall what was lent; one call of the core;
+//	collect who was decided and lend again; unlock; wake
+//
+// The clock is read after locking, so the core sees time in order; goroutines
+// are woken after unlocking, so they do not run into the lock. No
+// lock is ever held together with another, and no code of the user, no logging
+// and no waiting happens under one.
+type Limiter struct {
+	// Read by every request, written rarely.
+	epoch    time.Time                // instants are time since then, monotonic
+	settings atomic.Pointer[settings] // replaced by SetLimit and Reconfigure
+	rec      recorder
+	observe  bool // Config.Observe, fixed for life
+
+	lent lent
+
+	mu       sync.Mutex
+	core     *admission.Core
+	draining bool                             // nothing is lent any more: newcomers must meet the core
+	drained  chan struct{}                    // closed when nothing waits or runs; nil while nobody drains
+	gone     uint64                           // arrivals whose context was over already
+	refusals [admission.Reasons]*Rejection    // shared at the door, each at most a window old
+	built    [admission.Reasons]time.Duration // when each of them was
+	wait     [3]hist.Histogram                // Stats.Wait
+	real     real                             // observe mode: what really happens
+	journal  func(call)                       // tests: every call of the core; nil otherwise
+	noLend   bool                             // tests: every request meets the core
+}
+
+// New returns a limiter. It panics with the sentence of Config.Validate if cfg
+// is invalid; callers whose configuration comes from outside call Validate first.
+func New(cfg Config) *Limiter {
+	if err := cfg.Validate(); err != nil {
+		panic("goodput: " + err.Error())
+	}
+	core, err := admission.New(cfg.core())
+	if err != nil {
+		panic("goodput: " + err.Error())
+	}
+	l := &Limiter{
+		epoch:   time.Now().Add(-1), // so that no instant is 0
+		core:    core,
+		observe: cfg.Observe,
+	}
+	l.settings.Store(newSettings(cfg))
+	l.rec.init()
+	l.leave(l.enter())
+	return l
+}
+
+// Name returns Config.Name.
+func (l *Limiter) Name() string { return l.settings.Load().cfg.Name }
+
+// enter locks, reads the clock and takes back what was lent.
+func (l *Limiter) enter() time.Duration {
+	l.mu.Lock()
+	now := l.now()
+	l.recall(now)
+	return now
+}
+
+// leave collects who was decided, lends, unlocks and wakes. If the window is
+// over it goes on with another operation, which hands in what was measured.
+func (l *Limiter) leave(now time.Duration) {
+	wake := l.collect(now)
+	l.lend()
+	drained := l.takeDrained(now)
+	l.mu.Unlock()
+	if drained != nil {
+		close(drained)
+	}
+	for w := wake; w != nil; w = w.next {
+		w.look()
+	}
+	l.endWindow(now)
+}
+
+// recall ends the loan, if there is one. Only completed work of one unit ends
+// on the fast path, so the word tells all of it:
+//
+//	ended = free - lent + admitted
+func (l *Limiter) recall(now time.Duration) {
+	if !l.lent.isOpen() {
+		return
+	}
+	free, admitted := l.lent.close()
+	s := admission.Settlement{Free: free, Admitted: admitted}
+	s.Ended[Completed] = int64(free) - int64(l.lent.size) + admitted
+	l.rec.admitted += uint64(admitted)
+	l.settle(now, s)
+}
+
+// lend lends what is free to the fast path. In observe mode every request meets
+// the core, because the core must not decide about it.
+func (l *Limiter) lend() {
+	if l.observe || l.draining || l.noLend {
+		return
+	}
+	if n := l.lendCall(); n > 0 {
+		l.lent.open(n)
+	}
+}
+
+// SetLimit replaces the law of the limit by limit.Fixed(n). What runs goes on;
+// if that is more than n, nobody is admitted until enough of it has ended. 0
+// admits nobody, which pauses a resource without losing who waits.
+func (l *Limiter) SetLimit(n int) error {
+	if _, err := limit.Fixed(n).Start(); err != nil {
+		return fmt.Errorf("goodput: %w", err)
+	}
+	now := l.enter()
+	err := l.setLimit(now, n)
+	if err == nil {
+		cfg := l.settings.Load().cfg
+		cfg.Limit = limit.Fixed(n)
+		l.adopt(cfg)
+	}
+	l.leave(now)
+	return err
+}
+
+// Reconfigure replaces the configuration. Who waits keeps its place, who runs
+// keeps its slots, and the counters go on. A new bound on waiting holds for who
+// comes from now on.
+//
+// Observe cannot change: the counters of a limiter that refuses and of one that
+// does not would be mixed. Make a new limiter and swap it; the old one ends with
+// the work that it admitted.
+func (l *Limiter) Reconfigure(cfg Config) error {
+	if err := cfg.Validate(); err != nil {
+		return fmt.Errorf("goodput: %w", err)
+	}
+	if cfg.Observe != l.observe {
+		return fmt.Errorf("goodput: observe is %v and cannot become %v: make a new limiter", l.observe, cfg.Observe)
+	}
+	now := l.enter()
+	err := l.reconfigure(now, cfg.core())
+	if err == nil {
+		l.adopt(cfg)
+	}
+	l.leave(now)
+	return err
+}
+
+// adopt makes cfg what the fast path and refusals see.
+func (l *Limiter) adopt(cfg Config) {
+	l.settings.Store(newSettings(cfg))
+	l.refusals = [admission.Reasons]*Rejection{}
+}

@@ -1,0 +1,159 @@
+package goodput
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/goodput/goodput/admission"
+)
+
+// ErrRejected is matched by every *Rejection.
+var ErrRejected = errors.New("goodput: not admitted")
+
+// A Rejection says why work did not start. It was not executed, so a caller may
+// send it again, unless RetryAfter is 0.
+//
+// errors.Is: ErrRejected always; context.Canceled if the caller had left;
+// context.DeadlineExceeded if its deadline had passed.
+//
+// Refusals at the door share one Rejection per reason and window (an eighth of
+// the objective, 5 to 100 ms), so that saying no allocates nothing: it is
+// immutable and its numbers are those of the first request of the window.
+type Rejection struct {
+	Limiter       string
+	Outcome       Outcome
+	Reason        Reason
+	Waited        time.Duration // 0 at the door
+	RetryAfter    time.Duration // whole seconds before jitter; 0: a retry cannot win
+	Limit         int
+	InUse         int
+	Waiting       int
+	Depth         int           // in force
+	PredictedWait time.Duration // of the request that built this value
+	Service       time.Duration // the service quantile that had to fit
+	Remaining     time.Duration // its budget; 0 if it had no deadline
+	Derivation    Derivation
+}
+
+// sentences say the reasons in words.
+var sentences = [admission.Reasons]string{
+	QueueFull:   "the queue is full",
+	BytesFull:   "the request bodies that wait fill their memory",
+	TooCostly:   "it costs more than the limit",
+	TooLarge:    "its body is larger than all that may wait",
+	NoBudget:    "it could not be served within its deadline",
+	Shed:        "everybody who waits is more important",
+	Displaced:   "it gave its place to a more important or younger request",
+	WaitBound:   "it waited as long as a request may",
+	Unavailable: "there is nothing to run it on",
+	Draining:    "the service is shutting down",
+	Deadline:    "its deadline has passed",
+	Doomed:      "what is left until its deadline is too short to serve it",
+	Client:      "the caller left",
+	Parent:      "the caller was ended",
+}
+
+// Error returns one sentence with the numbers that decided.
+func (r *Rejection) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "goodput: %s did not admit the request", r.Limiter)
+	if r.Waited > 0 {
+		fmt.Fprintf(&b, " after %v", r.Waited.Round(time.Microsecond))
+	}
+	fmt.Fprintf(&b, ": %s", sentences[r.Reason])
+	if r.Reason == NoBudget || r.Reason == Doomed {
+		fmt.Fprintf(&b, " (wait %v + service %v", r.PredictedWait.Round(time.Millisecond), r.Service.Round(time.Millisecond))
+		if r.Remaining > 0 {
+			fmt.Fprintf(&b, " > %v", r.Remaining.Round(time.Millisecond))
+		}
+		b.WriteString(")")
+	}
+	fmt.Fprintf(&b, "; %d of %d in use, %d waiting, %d may wait", r.InUse, r.Limit, r.Waiting, r.Depth)
+	fmt.Fprintf(&b, "; %v", r.Derivation)
+	if r.RetryAfter > 0 {
+		fmt.Fprintf(&b, "; retry after %v", r.RetryAfter)
+	}
+	return b.String()
+}
+
+// Is makes errors.Is tell the cases apart that a caller must.
+func (r *Rejection) Is(target error) bool {
+	switch target {
+	case ErrRejected:
+		return true
+	case context.Canceled:
+		return r.Outcome == Cancelled
+	case context.DeadlineExceeded:
+		return r.Reason == Deadline
+	}
+	return false
+}
+
+// maxRetryAfter bounds what anybody is told.
+const maxRetryAfter = 30 * time.Second
+
+// Jittered returns RetryAfter spread evenly over the whole seconds from
+// RetryAfter to one and a half times that, rounded up, at most 30 s: a fresh
+// value per answer, so that those that are refused together do not come back
+// together. 0 stays 0.
+func (r *Rejection) Jittered() time.Duration {
+	if r.RetryAfter <= 0 {
+		return 0
+	}
+	low := int64((r.RetryAfter + time.Second - 1) / time.Second)
+	return min(time.Duration(low+rand.Int64N((low+1)/2+1))*time.Second, maxRetryAfter)
+}
+
+// after returns a copy for somebody who was refused after a wait.
+func (r *Rejection) after(waited time.Duration) *Rejection {
+	own := *r
+	own.Waited = waited
+	return &own
+}
+
+// refusal returns the Rejection that this window shares for reason, made from d
+// and the deadline of the request if there is none yet. The caller holds the lock.
+func (l *Limiter) refusal(now time.Duration, reason Reason, d *admission.Decision, deadline time.Duration) *Rejection {
+	s := l.settings.Load()
+	if r := l.refusals[reason]; r != nil && now-l.built[reason] < s.window {
+		return r
+	}
+	st := l.statsCall(now)
+	r := &Rejection{
+		Limiter:    s.cfg.Name,
+		Outcome:    reason.Outcome(),
+		Reason:     reason,
+		Limit:      st.Limit,
+		InUse:      st.InUse,
+		Waiting:    st.Waiting,
+		Depth:      st.Depth,
+		Service:    st.Derivation.Service,
+		Derivation: st.Derivation,
+		RetryAfter: l.core.RetryAfter(reason),
+	}
+	if d != nil {
+		r.PredictedWait = d.PredictedWait
+		if d.Service > 0 {
+			r.Service = d.Service
+		}
+	}
+	if deadline != admission.Never {
+		r.Remaining = max(deadline-now, 0)
+	}
+	l.refusals[reason], l.built[reason] = r, now
+	return r
+}
+
+// refuseGone counts an arrival whose caller had left before it asked, and
+// returns the refusal. The core has no say in it and does not hear of it.
+func (l *Limiter) refuseGone() *Rejection {
+	now := l.enter()
+	l.gone++
+	r := l.refusal(now, Client, nil, admission.Never)
+	l.leave(now)
+	return r
+}

@@ -1,0 +1,154 @@
+package goodput
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/goodput/goodput/admission"
+)
+
+// A waiter is one goroutine in the queue. It owns one channel and one timer and
+// nobody else touches the timer. A message on the channel means "look again":
+// either the core has decided, or the alarm rang and the core must be asked.
+//
+// Invariant: decided is set under the lock, once, after the fields below it and
+// before the message. So whoever finds it set reads them safely, and a message
+// that finds the channel full is not lost: the one in it does the same.
+type waiter struct {
+	place   *admission.Waiter
+	ready   chan struct{} // capacity 1; nil for a waiter of the shadow core, which nobody waits for
+	timer   *time.Timer   // rings at the alarm of place
+	decided atomic.Bool
+
+	refusal   *Rejection // shared; nil if admitted
+	decidedAt time.Duration
+	waited    time.Duration
+	next      *waiter // of those to wake; guarded by whoever collected them
+}
+
+// look tells the waiter to look again.
+func (w *waiter) look() {
+	if w.ready == nil {
+		return
+	}
+	select {
+	case w.ready <- struct{}{}:
+	default:
+	}
+}
+
+// enqueue makes the waiter of a queued request. The caller holds the lock.
+func enqueue(place *admission.Waiter) *waiter {
+	w := &waiter{place: place, ready: make(chan struct{}, 1)}
+	place.Ref = w
+	return w
+}
+
+// collect returns those that the core has decided since the last time, as a
+// list, and notes for each what became of it. The caller holds the lock.
+func (l *Limiter) collect(now time.Duration) (first *waiter) {
+	last := &first
+	for p := l.nextCall(); p != nil; p = l.nextCall() {
+		w := p.Ref.(*waiter)
+		l.decide(now, w)
+		*last, last = w, &w.next
+	}
+	return first
+}
+
+// decide notes what the core decided about w. The caller holds the lock.
+func (l *Limiter) decide(now time.Duration, w *waiter) {
+	if w.decided.Load() {
+		return
+	}
+	w.decidedAt = now
+	w.waited = w.place.Waited()
+	if w.place.Verdict() == admission.Admitted {
+		l.rec.admitted++
+		l.wait[WaitAdmitted].Add(w.waited)
+	} else {
+		reason := w.place.Reason()
+		if reason.Outcome() == Cancelled {
+			l.wait[WaitCancelled].Add(w.waited)
+		} else {
+			l.wait[WaitRefused].Add(w.waited)
+		}
+		if w.ready != nil {
+			w.refusal = l.refusal(now, reason, nil, admission.Never)
+		}
+	}
+	w.decided.Store(true)
+}
+
+// await parks until w is decided and returns nil if it was admitted. The alarm
+// rings after the given time at first.
+func (l *Limiter) await(ctx context.Context, w *waiter, alarm time.Duration) *Rejection {
+	// The decision may have been taken already, by an operation after the one
+	// that queued w; then the message is in the channel.
+	w.timer = time.AfterFunc(alarm, w.look)
+	defer w.timer.Stop()
+	for !w.decided.Load() {
+		select {
+		case <-w.ready:
+			if !w.decided.Load() {
+				l.ask(w, None, None)
+			}
+		case <-ctx.Done():
+			if expired(ctx) {
+				// The core sees for itself that the deadline has passed. If
+				// it does not, the context has a notion of its own.
+				l.ask(w, None, Client)
+			} else {
+				l.ask(w, Client, None)
+			}
+		}
+	}
+	if w.refusal != nil {
+		return w.refusal.after(w.waited)
+	}
+	if ctx.Err() != nil {
+		return l.decline(ctx, w)
+	}
+	return nil
+}
+
+func expired(ctx context.Context) bool { return errors.Is(ctx.Err(), context.DeadlineExceeded) }
+
+// ask has the core look at w again: its alarm rang (None), or its caller left.
+// If that does not decide and there is another reason, it stands. Grant and
+// cancellation both happen in the core, under the lock, so they cannot cross:
+// whichever came first is what became of w.
+func (l *Limiter) ask(w *waiter, why, otherwise Reason) {
+	now := l.enter()
+	if !w.decided.Load() {
+		decided := l.cancel(now, w.place, why)
+		if !decided && otherwise != None {
+			decided = l.cancel(now, w.place, otherwise)
+		}
+		if decided {
+			l.decide(now, w)
+		}
+	}
+	alarm := w.place.Alarm()
+	l.leave(now)
+	if !w.decided.Load() {
+		w.timer.Reset(max(alarm-now, time.Millisecond))
+	}
+}
+
+// decline gives back the slot of a caller that left at the moment at which it
+// was granted: it must not run. The core had admitted it, so it counts as
+// abandoned.
+func (l *Limiter) decline(ctx context.Context, w *waiter) *Rejection {
+	reason := Client
+	if expired(ctx) {
+		reason = Deadline
+	}
+	now := l.enter()
+	l.releaseCall(now, admission.End{Cost: w.place.Cost(), Outcome: Abandoned})
+	refusal := l.refusal(now, reason, nil, admission.Never)
+	l.leave(now)
+	return refusal.after(w.waited)
+}

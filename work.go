@@ -1,0 +1,151 @@
+package goodput
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/goodput/goodput/admission"
+	"github.com/goodput/goodput/limit"
+)
+
+// Work describes one call. The zero value of each field means its default, and
+// a field that is set wins over the context.
+type Work struct {
+	// Cost is how many units of the limit it holds while it runs. Default 1.
+	Cost int
+
+	// Size is the amount of work: tokens, rows, bytes. It scales the expected
+	// service time, so use it where that varies with something known at the
+	// door. Default Cost.
+	Size int
+
+	// Bytes is the size of the request body held in memory while it waits.
+	// Negative, as an unknown length is written, counts as 0.
+	Bytes int64
+
+	// Priority says who goes first. Default: the context's (WithPriority), else
+	// Default.
+	Priority Priority
+
+	// Attempt is 2 or more for a retry; within a priority, retries are shed
+	// before first attempts.
+	Attempt int
+
+	// Arrival is when the work entered the system, at the first service that
+	// it met. Default: the context's (WithArrival), else now.
+	Arrival time.Time
+
+	// Deadline is when the caller stops caring. The context's deadline counts
+	// as well: the earlier of the two is in force.
+	Deadline time.Time
+
+	// Exempt marks a health probe: not limited and not sampled, but at most
+	// Config.Exempt run at once, because anybody can pretend to be a probe;
+	// beyond that it is treated like any other.
+	Exempt bool
+}
+
+// attrs is what travels in a context: one value, so that it takes one look-up.
+type attrs struct {
+	priority Priority
+	arrival  time.Time
+}
+
+type attrsKey struct{}
+
+func attrsOf(ctx context.Context) attrs {
+	if a, ok := ctx.Value(attrsKey{}).(*attrs); ok {
+		return *a
+	}
+	return attrs{}
+}
+
+// WithPriority returns a context whose work has priority p, unless its Work
+// says otherwise. It panics if p is not one of the four.
+func WithPriority(ctx context.Context, p Priority) context.Context {
+	mustKnow(p)
+	a := attrsOf(ctx)
+	a.priority = p
+	return context.WithValue(ctx, attrsKey{}, &a)
+}
+
+// WithArrival returns a context whose work entered the system at t: under an
+// overload the order of the queue is by this instant, so that the calls of one
+// request that fans out stay together. Without a deadline, in time is judged
+// from it as well.
+//
+// A time.Time from another process has no monotonic clock; it is converted
+// once, on arrival, and steps of the wall clock after that change nothing.
+func WithArrival(ctx context.Context, t time.Time) context.Context {
+	a := attrsOf(ctx)
+	a.arrival = t
+	return context.WithValue(ctx, attrsKey{}, &a)
+}
+
+func mustKnow(p Priority) {
+	if p > Background {
+		panic(fmt.Sprintf("goodput: %v is none of Critical, Default, Sheddable, Background", p))
+	}
+}
+
+// request translates what the caller said for the core. Arrival 0 means now,
+// to be filled in under the lock: instants of a limiter start at 1.
+func (l *Limiter) request(ctx context.Context, w Work) admission.Request {
+	mustKnow(w.Priority)
+	a := attrsOf(ctx)
+	if w.Priority == 0 {
+		w.Priority = a.priority
+	}
+	if w.Priority == 0 {
+		w.Priority = Default
+	}
+	if w.Arrival.IsZero() {
+		w.Arrival = a.arrival
+	}
+	cost := min(max(w.Cost, 1), limit.Max+1) // no limit has room for limit.Max+1
+	r := admission.Request{
+		Cost:     cost,
+		Size:     w.Size,
+		Bytes:    max(w.Bytes, 0),
+		Priority: w.Priority,
+		Attempt:  w.Attempt,
+		Deadline: admission.Never,
+		Exempt:   w.Exempt,
+	}
+	if r.Size <= 0 {
+		r.Size = cost
+	}
+	if !w.Arrival.IsZero() {
+		r.Arrival = l.instant(w.Arrival)
+	}
+	if t, ok := ctx.Deadline(); ok {
+		r.Deadline = l.instant(t)
+	}
+	if !w.Deadline.IsZero() {
+		r.Deadline = min(r.Deadline, l.instant(w.Deadline))
+	}
+	return r
+}
+
+// now returns the time since the epoch of the limiter, 1 ns at least: 0 is free
+// to mean "not timed".
+func (l *Limiter) now() time.Duration { return time.Since(l.epoch) }
+
+// instant returns t as time since the epoch. A t that carries a monotonic
+// reading is subtracted from the epoch. One that does not, because it was
+// stored or came from another machine, is taken by its distance from the wall
+// clock now: measured from the epoch, a step of the wall clock since then would
+// move it.
+func (l *Limiter) instant(t time.Time) time.Duration {
+	if t != t.Round(0) { // Round(0) strips the monotonic reading
+		return t.Sub(l.epoch)
+	}
+	now := time.Now()
+	left := t.Sub(now) // saturates
+	since := now.Sub(l.epoch)
+	if left > admission.Never-since {
+		return admission.Never
+	}
+	return since + left
+}
