@@ -21,13 +21,13 @@ import (
 // for each other only end with the bound on waiting (Config.MaxWait or the
 // deadline).
 func (l *Limiter) Acquire(ctx context.Context) (Slot, error) {
-	if ctx == context.Background() { // no deadline, no attributes, never cancelled
+	// Never cancelled, and nothing that the core would ask about.
+	if ctx.Done() == nil && ctx.Value(attrsKey{}) == nil {
 		if n, ok := l.lent.take(); ok {
 			if l.rec.skips(n) {
-				return Slot{l: l, cost: 1, size: 1}, nil
+				return Slot{of: owner{l}}, nil
 			}
-			now := l.now()
-			return Slot{l: l, cost: 1, size: 1, start: now, due: now + l.settings.Load().objective}, nil
+			return Slot{of: owner{l}, start: l.now()}, nil
 		}
 	}
 	return l.AcquireWork(ctx, Work{})
@@ -54,17 +54,22 @@ func (l *Limiter) AcquireWork(ctx context.Context, w Work) (Slot, error) {
 			return Slot{}, refusal
 		}
 	}
-	return Slot{
-		l: l, cost: int32(r.Cost), size: r.Size, shadow: g.shadow,
-		start: g.start, due: g.due, waited: g.waited, kind: g.kind,
-	}, nil
+	return Slot{of: owner{l}, start: g.start, due: g.due, rare: g.rare}, nil
 }
 
-// A grant is what a slot has beside what was asked for.
+// A grant is what a slot starts with.
 type grant struct {
-	start, due, waited time.Duration
-	kind               kind
-	shadow             *waiter
+	start, due time.Duration
+	rare       *rare
+}
+
+// with returns the rare part of the slot, to write.
+func (g *grant) with() *rare {
+	if g.rare == nil {
+		own := common
+		g.rare = &own
+	}
+	return g.rare
 }
 
 // fast admits r on a lent slot. Nobody waits then, so the only questions that
@@ -85,7 +90,7 @@ func (l *Limiter) fast(r *admission.Request) (grant, bool) {
 	switch {
 	case !ok:
 		return grant{}, false
-	case !always && l.rec.skips(n):
+	case !always && r.Size == 1 && l.rec.skips(n):
 		return grant{}, true
 	case !always:
 		now = l.now()
@@ -94,14 +99,18 @@ func (l *Limiter) fast(r *admission.Request) (grant, bool) {
 }
 
 // grant is for r, which starts now.
-func (s *settings) grant(r *admission.Request, now time.Duration) grant {
+func (s *settings) grant(r *admission.Request, now time.Duration) (g grant) {
+	g.start = now
 	switch {
 	case r.Deadline != admission.Never:
-		return grant{start: now, due: r.Deadline - 1, kind: hasDeadline}
-	case r.Arrival != 0:
-		return grant{start: now, due: min(now, r.Arrival) + s.objective}
+		g.due = r.Deadline - 1
+	case r.Arrival != 0 && r.Arrival < now:
+		g.due = r.Arrival + s.objective
 	}
-	return grant{start: now, due: now + s.objective}
+	if r.Cost != 1 || r.Size != 1 {
+		g.rare = &rare{cost: int32(r.Cost), size: r.Size}
+	}
+	return g
 }
 
 // slow asks the core, and waits if it says so.
@@ -127,10 +136,10 @@ func (l *Limiter) slow(ctx context.Context, r admission.Request) (grant, *Reject
 	g := s.grant(&r, now)
 	switch {
 	case d.Exempt:
-		g.kind |= exempt
+		g.with().kind = exempt
 	case w != nil:
 		refusal = l.await(ctx, w, alarm)
-		g.start, g.waited = w.decidedAt, w.waited
+		g.start, g.with().waited = w.decidedAt, w.waited
 	}
 	return g, refusal
 }
@@ -140,16 +149,15 @@ func (l *Limiter) slow(ctx context.Context, r admission.Request) (grant, *Reject
 func (l *Limiter) TryAcquire() (Slot, bool) {
 	if n, ok := l.lent.take(); ok {
 		if l.rec.skips(n) {
-			return Slot{l: l, cost: 1, size: 1}, true
+			return Slot{of: owner{l}}, true
 		}
-		now := l.now()
-		return Slot{l: l, cost: 1, size: 1, start: now, due: now + l.settings.Load().objective}, true
+		return Slot{of: owner{l}, start: l.now()}, true
 	}
 	g, ok := l.try()
 	if !ok {
 		return Slot{}, false
 	}
-	return Slot{l: l, cost: 1, size: 1, start: g.start, due: g.due, kind: g.kind, shadow: g.shadow}, true
+	return Slot{of: owner{l}, start: g.start, due: g.due, rare: g.rare}, true
 }
 
 func (l *Limiter) try() (grant, bool) {
@@ -198,7 +206,7 @@ func (l *Limiter) Do(ctx context.Context, fn func(context.Context) error) error 
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		slot.Abandon()
 	default:
-		slot.finish(Failed, false)
+		slot.finish(Failed, true)
 	}
 	return err
 }

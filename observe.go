@@ -26,18 +26,19 @@ func (l *Limiter) pass(r *admission.Request) grant {
 		r.Arrival = now
 	}
 	g := l.settings.Load().grant(r, now)
-	g.kind |= observed
+	own := g.with()
+	own.kind = observed
 	d := l.offer(now, *r)
 	switch {
 	case d.Exempt:
-		g.kind |= exempt | shadowRuns
+		own.kind |= exempt | shadowRuns
 	case d.Verdict == admission.Admitted:
-		g.kind |= shadowRuns
+		own.kind |= shadowRuns
 	case d.Verdict == admission.Queued:
 		w := &waiter{place: d.Waiter}
 		w.place.Ref = w
 		w.timer = time.AfterFunc(d.Waiter.Alarm()-now, func() { l.askShadow(w) })
-		g.shadow = w
+		own.shadow = w
 	}
 	if !d.Exempt {
 		l.real.arrivals++
@@ -66,10 +67,11 @@ func (l *Limiter) askShadow(w *waiter) {
 // endObserved ends a request of observe mode, really and in the shadow.
 func (l *Limiter) endObserved(s *Slot, o Outcome, sample bool) {
 	now := l.enter()
-	end := admission.End{Cost: int(s.cost), Outcome: o, Exempt: s.kind&exempt != 0}
-	w := s.shadow
+	r := s.get()
+	end := admission.End{Cost: int(r.cost), Outcome: o, Exempt: r.kind&exempt != 0}
+	w := r.shadow
 	switch {
-	case s.kind&shadowRuns != 0:
+	case r.kind&shadowRuns != 0:
 		l.releaseCall(now, end)
 	case w == nil: // the shadow refused it
 	case !w.decided.Load():
@@ -84,7 +86,7 @@ func (l *Limiter) endObserved(s *Slot, o Outcome, sample bool) {
 	}
 	if !end.Exempt {
 		l.real.running--
-		l.real.inUse -= int(s.cost)
+		l.real.inUse -= int(r.cost)
 		l.real.outcomes[o]++
 	}
 	l.leave(now)

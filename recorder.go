@@ -49,22 +49,23 @@ func (r *recorder) skips(n uint64) bool { return uint32(n)&r.mask.Load() != 0 }
 // note counts the end of a slot with outcome o at now. All work that is limited
 // counts in the time that slots are held; only completed and late work gives a
 // service sample. Without sample it gives neither.
-func (r *recorder) note(s *Slot, o Outcome, now time.Duration, sample bool) {
-	if s.start == 0 || s.kind&exempt != 0 {
+func (rec *recorder) note(s *Slot, o Outcome, now time.Duration, sample bool) {
+	r := s.get()
+	if s.start == 0 || r.kind&exempt != 0 {
 		return
 	}
 	hold := max(now-s.start, 0)
 	var service time.Duration // none
 	if o == Completed || o == Late {
 		service = max(hold, 1)
-		if s.served != 0 {
-			service = max(s.served-s.start, 1)
+		if r.served != 0 {
+			service = max(r.served-s.start, 1)
 		}
 	}
-	p := &r.stripes[rand.Uint32()&uint32(len(r.stripes)-1)]
+	p := &rec.stripes[rand.Uint32()&uint32(len(rec.stripes)-1)]
 	p.mu.Lock()
 	if sample {
-		p.batch.Add(service, hold, int(s.cost), s.size)
+		p.batch.Add(service, hold, int(r.cost), r.size)
 	}
 	if p.ended[o] == nil {
 		p.ended[o] = new(hist.Histogram)
