@@ -1,0 +1,208 @@
+package goodputhttp
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Why small bodies are read before the request queues:
+//
+//   - While a body is unread, net/http does not notice that its client left
+//     (golang/go#23262). Once it is read, it does.
+//   - A body that trickles in holds no slot, only its connection.
+//   - A refusal costs no more than it would otherwise: net/http reads up to
+//     256 KiB behind an early answer anyway, to keep the connection.
+//
+// What must not be read: a body announced by Expect: 100-continue, since the
+// first Read sends the 100; a gRPC stream and an HTTP/2 body of unknown length,
+// whose client may wait for an answer before it goes on; what follows an upgrade.
+func (v *visit) mayPreread() bool {
+	r := v.r
+	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 || v.grpc ||
+		len(r.Header["Expect"]) > 0 || v.place.state.Load() != placeNone {
+		return false
+	}
+	if r.ContentLength < 0 && r.ProtoMajor != 1 {
+		return false
+	}
+	if r.ContentLength > v.server.maxPreread() || v.server.maxPreread() < 0 {
+		return false
+	}
+	_, interruptible := find[interface{ SetReadDeadline(time.Time) error }](v.w)
+	return interruptible
+}
+
+const (
+	// prereadTimeout and prereadRate bound a slow upload: an honest client on a
+	// bad mobile network sends 16 KiB/s (128 kbit/s); 10 s more for the way.
+	prereadTimeout = 10 * time.Second
+	prereadRate    = 16 << 10
+)
+
+func (v *visit) prereadTime() time.Duration {
+	t := v.server.PrereadTimeout
+	if t <= 0 {
+		t = prereadTimeout + time.Duration(max(v.r.ContentLength, 0)/prereadRate)*time.Second
+	}
+	if deadline := v.budget.Deadline; !deadline.IsZero() {
+		t = min(t, time.Until(deadline))
+	}
+	return t
+}
+
+// preread reads what it may of the body. It returns false if it has answered
+// the request. If the client hangs up it calls leave, and the limiter counts a
+// request that was cancelled before it started.
+func (v *visit) preread(leave func()) bool {
+	if !v.mayPreread() {
+		return true
+	}
+	t := v.prereadTime()
+	if t <= 0 {
+		return true // the deadline has passed: the limiter refuses it
+	}
+	v.body = &body{source: v.r.Body}
+	// Only the bell sets a read deadline, so in the usual case there is none to
+	// clear while net/http already reads behind the body (golang/go#70834). Once
+	// it has rung the connection is good for one answer.
+	bell := time.AfterFunc(t, func() {
+		_ = http.NewResponseController(v.w).SetReadDeadline(longAgo)
+	})
+	err := v.fill()
+	switch rang := !bell.Stop(); {
+	case rang:
+		if !v.budget.Deadline.IsZero() && !time.Now().Before(v.budget.Deadline) {
+			return true
+		}
+		v.server.counts.slowBodies.Add(1)
+		v.answer(slowBody, 0)
+		return false
+	case err == nil:
+		return true
+	case err == io.EOF:
+		v.unread = false
+		v.body.end = io.EOF
+		return true
+	case isTooLarge(err): // a http.MaxBytesReader around us: the handler answers
+		v.body.end = err
+		return true
+	}
+	if v.clientLeft() || isHangup(err) {
+		leave()
+		return true
+	}
+	v.server.counts.badBodies.Add(1)
+	v.answer(badBody, 0)
+	return false
+}
+
+// longAgo as a deadline ends whatever waits.
+var longAgo = time.Unix(1, 0)
+
+// fill reads the body to its end or until as much is in memory as may be. The
+// buffer doubles as bytes arrive, so memory is held for what a client has sent,
+// never for what it has announced.
+func (v *visit) fill() error {
+	b, s := v.body, v.server
+	most := s.maxPreread()
+	if v.r.ContentLength > 0 {
+		most = v.r.ContentLength
+		if v.r.ProtoMajor == 1 {
+			most++ // room for the Read that returns io.EOF and lets net/http watch the client
+		}
+	}
+	for {
+		if len(b.read) == cap(b.read) {
+			grown := min(max(2*int64(cap(b.read)), 4<<10), most)
+			more := grown - int64(cap(b.read))
+			if more == 0 {
+				if v.r.ContentLength > 0 {
+					return io.EOF // HTTP/2: all that was declared is here
+				}
+				return nil
+			}
+			if s.counts.buffered.Add(more) > s.maxBuffered() {
+				s.counts.buffered.Add(-more)
+				return nil
+			}
+			b.read = append(make([]byte, 0, grown), b.read...)
+		}
+		n, err := b.source.Read(b.read[len(b.read):cap(b.read)])
+		b.read = b.read[:len(b.read)+n]
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// forget gives back the memory of the body. A transport may still read a body
+// after its handler has returned, so what it reads is taken away under the lock.
+func (v *visit) forget() {
+	if b := v.body; b != nil {
+		b.mu.Lock()
+		v.server.counts.buffered.Add(-int64(cap(b.read)))
+		b.read, b.off, b.end = nil, 0, http.ErrBodyReadAfterClose
+		b.mu.Unlock()
+	}
+}
+
+// A body is what was read in advance, and behind it the rest.
+type body struct {
+	source io.ReadCloser
+	mu     sync.Mutex
+	read   []byte
+	off    int
+	end    error // behind read; nil: source goes on
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	if b.off < len(b.read) {
+		n := copy(p, b.read[b.off:])
+		b.off += n
+		var err error
+		if b.off == len(b.read) {
+			err = b.end // with the last bytes, which tells a transport that it has all
+		}
+		b.mu.Unlock()
+		return n, err
+	}
+	err := b.end
+	b.mu.Unlock()
+	if err != nil || len(p) == 0 {
+		return 0, err
+	}
+	return b.source.Read(p)
+}
+
+func (b *body) Close() error { return b.source.Close() }
+
+func isTooLarge(err error) bool {
+	var tooLarge *http.MaxBytesError
+	return errors.As(err, &tooLarge)
+}
+
+// isHangup reports whether the client broke off rather than sent nonsense.
+func isHangup(err error) bool {
+	var network net.Error
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &network)
+}
+
+// find looks for T in a writer and those that it wraps, as
+// http.ResponseController does.
+func find[T any](w http.ResponseWriter) (found T, ok bool) {
+	for {
+		if found, ok = w.(T); ok {
+			return found, true
+		}
+		u, wraps := w.(interface{ Unwrap() http.ResponseWriter })
+		if !wraps {
+			return found, false
+		}
+		w = u.Unwrap()
+	}
+}

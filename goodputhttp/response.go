@@ -1,0 +1,244 @@
+package goodputhttp
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+
+	"github.com/goodput/goodput"
+)
+
+// A response is one request that runs: its slot, and the writer that its
+// handler gets. The slot is held until the handler returns, which is the end of
+// the body; the service sample ends at the header of the response, because the
+// length of a download says nothing about the load of the service.
+type response struct {
+	http.ResponseWriter // as it came
+	visit               *visit
+	slot                goodput.Slot
+	status              int  // of the final header; 0 before it
+	detached            bool // upgraded: the slot is back
+	shed                bool // the answer is a refusal by somebody further down
+}
+
+// Why a slot ended as failed.
+var (
+	errPanicked = errors.New("goodputhttp: the handler panicked")
+	errAborted  = errors.New("goodputhttp: the response was cut off")
+	errShed     = errors.New("goodputhttp: refused further down")
+)
+
+// failedStatus is the error of a response with a status of 500 or more, or of a
+// gRPC status that says that the server failed.
+type failedStatus string
+
+func (e failedStatus) Error() string { return "goodputhttp: answered " + string(e) }
+
+// serve runs the handler and ends the slot, once, however the handler ends.
+func (w *response) serve(ctx context.Context) {
+	v := w.visit
+	r := v.r.WithContext(ctx)
+	if v.body != nil {
+		r.Body = v.body
+	}
+	returned := false
+	defer func() {
+		if returned {
+			w.end(ctx)
+			return
+		}
+		// A panic, or runtime.Goexit. Panicking again from here keeps the
+		// frames of the first panic in the stack that net/http prints.
+		p := recover()
+		if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+			w.endAborted(ctx)
+		} else {
+			w.fail(errPanicked)
+		}
+		if p != nil {
+			panic(p)
+		}
+	}()
+	v.server.Next.ServeHTTP(w.writer(), r)
+	returned = true
+}
+
+// end judges a handler that returned.
+func (w *response) end(ctx context.Context) {
+	switch {
+	case w.detached:
+	case w.visit.clientLeft():
+		w.slot.Abandon()
+	case w.shed:
+		w.fail(errShed)
+	case ctx.Err() != nil:
+		// The deadline passed. Whatever was answered then, an error above all,
+		// is late rather than failed: the time it took is a sample, without
+		// which the estimate would never learn of a service that became slow.
+		w.slot.Release()
+	case w.status >= 500:
+		w.fail(failedStatus(strconv.Itoa(w.status)))
+	case w.visit.grpc && w.grpcFailed():
+		w.fail(failedStatus("a gRPC error"))
+	default:
+		w.slot.Release()
+	}
+}
+
+// endAborted judges a handler that gave up in the middle of its response.
+func (w *response) endAborted(ctx context.Context) {
+	switch {
+	case w.detached:
+	case w.visit.clientLeft():
+		w.slot.Abandon()
+	case ctx.Err() != nil:
+		w.slot.Release()
+	default:
+		w.fail(errAborted)
+	}
+}
+
+func (w *response) fail(err error) {
+	if !w.detached {
+		w.slot.Fail(err)
+	}
+}
+
+// clientLeft reports whether the client is gone. net/http cancels the context
+// of a request as soon as it notices, by a read or by a failed write; a
+// deadline that somebody set before us ends it in the other way. A client that
+// closes its sending half counts as gone, as everywhere in net/http.
+func (v *visit) clientLeft() bool { return v.r.Context().Err() == context.Canceled }
+
+// grpcFailed reports whether the trailers have a status that blames the server
+// rather than the call: DEADLINE_EXCEEDED 4, UNKNOWN 2, RESOURCE_EXHAUSTED 8,
+// INTERNAL 13, UNAVAILABLE 14, DATA_LOSS 15.
+func (w *response) grpcFailed() bool {
+	h := w.ResponseWriter.Header()
+	for _, name := range [...]string{"Grpc-Status", http.TrailerPrefix + "Grpc-Status"} {
+		if v := h[name]; len(v) > 0 {
+			switch v[0] {
+			case "2", "4", "8", "13", "14", "15":
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// header runs before the status goes out, at most once with a final one.
+func (w *response) header(status int) {
+	if w.status != 0 || (status < 200 && status != http.StatusSwitchingProtocols) {
+		return
+	}
+	w.status = status
+	v := w.visit
+	if status == http.StatusSwitchingProtocols || (v.r.Method == http.MethodConnect && status < 300) {
+		v.place.enter(v.server.maxUpgraded()) // reserved at the door
+		w.detach()
+		return
+	}
+	if h := w.ResponseWriter.Header(); status >= 400 && isShed(h) {
+		w.shed = true
+		v.server.counts.upstreamShed.Add(1)
+	}
+	w.slot.Served()
+}
+
+func (w *response) detach() {
+	if !w.detached {
+		w.detached = true
+		w.slot.Detach()
+	}
+}
+
+// isShed reports whether h belongs to a refusal of an overloaded service, by
+// the markers in use: ours, Envoy's, Finagle's and Skipper's. It is passed on
+// as it is, and the slot ends as failed: 1 ms for a refusal is no service time.
+func isShed(h http.Header) bool {
+	return len(h[rejectedHeader]) > 0 || len(h["X-Envoy-Overloaded"]) > 0 ||
+		len(h["Finagle-Http-Nack"]) > 0 || len(h["Admission-Control"]) > 0
+}
+
+// Unwrap is for http.ResponseController.
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Header is declared because the types below have one too, by embedding.
+func (w *response) Header() http.Header { return w.ResponseWriter.Header() }
+
+func (w *response) WriteHeader(status int) {
+	w.header(status)
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *response) Write(p []byte) (int, error) {
+	w.header(http.StatusOK)
+	return w.ResponseWriter.Write(p)
+}
+
+func (w *response) WriteString(s string) (int, error) {
+	w.header(http.StatusOK)
+	return io.WriteString(w.ResponseWriter, s)
+}
+
+// What follows is advertised only if the writer as it came has it: see writer.
+// The types share the memory of a response and add one method each.
+type (
+	flusher    response
+	hijacker   response
+	readerFrom response
+	pusher     response
+)
+
+func (f *flusher) Flush() { _ = f.FlushError() }
+
+func (f *flusher) FlushError() error {
+	(*response)(f).header(http.StatusOK)
+	return http.NewResponseController(f.ResponseWriter).Flush()
+}
+
+func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	w := (*response)(h)
+	place := &w.visit.place
+	if !place.enter(w.visit.server.maxUpgraded()) {
+		return nil, nil, errUpgradesFull
+	}
+	conn, buf, err := w.ResponseWriter.(http.Hijacker).Hijack()
+	if err != nil {
+		return conn, buf, err // the place is left when ServeHTTP returns
+	}
+	w.detach()
+	if place.state.CompareAndSwap(placeOpen, placeHijacked) {
+		conn = place.counted(conn)
+	}
+	return conn, buf, nil
+}
+
+// sniffed is as much as net/http needs to see of a body to guess its type.
+const sniffed = 512
+
+// ReadFrom lets net/http copy from src within the kernel. The first bytes take
+// the way of Write, so that the header, and with it the service sample, is due
+// when src has something and not when the copying starts.
+func (f *readerFrom) ReadFrom(src io.Reader) (n int64, err error) {
+	w := (*response)(f)
+	if w.status == 0 {
+		n, err = io.Copy(writeOnly{w}, io.LimitReader(src, sniffed))
+		if err != nil || n < sniffed {
+			return n, err
+		}
+	}
+	rest, err := w.ResponseWriter.(io.ReaderFrom).ReadFrom(src)
+	return n + rest, err
+}
+
+// writeOnly hides ReadFrom from io.Copy.
+type writeOnly struct{ io.Writer }
+
+func (p *pusher) Push(target string, opts *http.PushOptions) error {
+	return p.ResponseWriter.(http.Pusher).Push(target, opts)
+}

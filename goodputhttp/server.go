@@ -1,0 +1,202 @@
+package goodputhttp
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/goodput/goodput"
+)
+
+// Handler returns a handler that lets next run within lim, with the defaults of
+// Server: no deadline but the one that a caller brings.
+//
+//	http.Handle("/search", goodputhttp.Handler(lim, search))
+func Handler(lim *goodput.Limiter, next http.Handler) http.Handler {
+	if lim == nil || next == nil {
+		panic("goodputhttp: Handler needs a limiter and a handler")
+	}
+	return &Server{Limiter: func(*http.Request) *goodput.Limiter { return lim }, Next: next}
+}
+
+// A Server is an http.Handler that admits requests to Next, makes them wait or
+// refuses them. Limiter and Next are required; the zero value of any other
+// field means its default. Do not change or copy a Server in use.
+type Server struct {
+	// Limiter picks the limiter of a request: one per class of requests. A
+	// request for which it returns nil is passed to Next as it came, without
+	// limit and deadline.
+	Limiter func(*http.Request) *goodput.Limiter
+
+	// Next serves what is admitted.
+	Next http.Handler
+
+	// Deadline of a request that brings none. 0: it has none.
+	Deadline time.Duration
+
+	// DeadlineCap is the longest deadline there is, whatever a request brings.
+	// 0: no cap.
+	DeadlineCap time.Duration
+
+	// MaxPreread is the largest body that is read before the request queues, in
+	// bytes. Default 1 MiB; NoPreread reads none. The package comment says what
+	// it is good for.
+	MaxPreread int64
+
+	// MaxBuffered bounds the bodies that are in memory because of MaxPreread,
+	// of all requests together, in bytes. Beyond it bodies are not read before
+	// the request queues. Default 64 MiB.
+	MaxBuffered int64
+
+	// PrereadTimeout is how long a body of up to MaxPreread may take to arrive,
+	// if the deadline is not earlier: then 408. Default 10 s, and one more for
+	// each 16 KiB that the request declares.
+	PrereadTimeout time.Duration
+
+	// Exempt says which requests are health probes: not limited, not sampled,
+	// and bounded by goodput.Config.Exempt. Default Probe.
+	Exempt func(*http.Request) bool
+
+	// Work describes a request: cost, size, priority, attempt. Bytes is filled
+	// in if it is 0. Default: goodput.Work{}.
+	Work func(*http.Request) goodput.Work
+
+	// OverloadStatus is what a request is answered that found no place: 503,
+	// the default, or 429 for clients that treat 503 as a broken server. gRPC
+	// calls get UNAVAILABLE and RESOURCE_EXHAUSTED. Reasons that are no
+	// overload keep their status.
+	OverloadStatus int
+
+	// MaxUpgraded bounds the upgraded connections (WebSocket, CONNECT) that are
+	// open at once; the next is answered 503. They hold no slot of a limiter.
+	// Default 65,536.
+	MaxUpgraded int
+
+	counts   counts
+	upgrades upgrades
+}
+
+// Defaults of Server.
+const (
+	// DefaultMaxPreread is what nginx buffers of a request by default.
+	DefaultMaxPreread = 1 << 20
+
+	// NoPreread as Server.MaxPreread says that no body is read in advance.
+	NoPreread = -1
+
+	// DefaultMaxBuffered is the byte budget that goodput.Config.MaxBytes has by
+	// default for those that wait.
+	DefaultMaxBuffered = 64 << 20
+
+	// DefaultMaxUpgraded connections of two 32 KiB copy buffers are 4 GiB at
+	// the very most; a process runs out of descriptors earlier.
+	DefaultMaxUpgraded = 1 << 16
+)
+
+// A visit is one request on its way through a Server.
+type visit struct {
+	server *Server
+	w      http.ResponseWriter // as it came
+	r      *http.Request       // as it came
+	grpc   bool
+	budget Budget
+	body   *body // what was read in advance; nil: nothing
+	unread bool  // an HTTP/1 client may still have to send of its body
+	place  place // among the upgraded connections
+}
+
+// ServeHTTP admits r to s.Next, or answers why not. It panics with
+// http.ErrAbortHandler, which net/http takes for "close the connection and say
+// nothing", if the client left before its request could start.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	lim := s.Limiter(r)
+	if lim == nil {
+		s.Next.ServeHTTP(w, r)
+		return
+	}
+	v := s.visit(w, r)
+	defer v.place.leave()
+	if wantsUpgrade(r) && !v.place.reserve(s.maxUpgraded()) {
+		v.refuse(noPlace(lim))
+		return
+	}
+	ctx, cancel := v.context()
+	defer cancel()
+	work := v.work()
+	if !work.Exempt {
+		defer v.forget()
+		if !v.preread(cancel) {
+			return
+		}
+	}
+	if work.Bytes == 0 && v.body != nil {
+		work.Bytes = int64(len(v.body.read))
+	}
+
+	run := &response{visit: v, ResponseWriter: w}
+	watch := watchClient(r, cancel)
+	var err error
+	run.slot, err = lim.AcquireWork(ctx, work)
+	watch.stop()
+	switch {
+	case err != nil:
+		v.refuse(err)
+	case ctx.Err() == context.Canceled: // it left at the moment at which it got its slot
+		run.slot.Abandon()
+		v.abort()
+	default:
+		run.serve(ctx)
+	}
+}
+
+func (s *Server) visit(w http.ResponseWriter, r *http.Request) *visit {
+	v := &visit{server: s, w: w, r: r, grpc: isGRPC(r.Header)}
+	v.budget = s.budget(r, time.Now(), v.grpc)
+	v.unread = r.ProtoMajor == 1 && r.ContentLength != 0 && r.Body != nil && r.Body != http.NoBody
+	v.place.of = &s.upgrades
+	return v
+}
+
+// context returns the context that r waits and runs with: it ends with the
+// budget, carries it for those that forward the request, and can be cancelled.
+func (v *visit) context() (context.Context, context.CancelFunc) {
+	ctx := context.WithValue(v.r.Context(), budgetKey{}, &v.budget)
+	if v.budget.Deadline.IsZero() {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, v.budget.Deadline)
+}
+
+func (v *visit) work() goodput.Work {
+	var work goodput.Work
+	if v.server.Work != nil {
+		work = v.server.Work(v.r)
+	}
+	probe := v.server.Exempt
+	if probe == nil {
+		probe = Probe
+	}
+	work.Exempt = work.Exempt || probe(v.r)
+	return work
+}
+
+// abort ends a request whose client left before it started. There is nobody to
+// answer; a plain return would make net/http send a 200.
+func (v *visit) abort() {
+	v.server.counts.left.Add(1)
+	panic(http.ErrAbortHandler)
+}
+
+func (s *Server) maxPreread() int64   { return or(s.MaxPreread, DefaultMaxPreread) }
+func (s *Server) maxBuffered() int64  { return or(s.MaxBuffered, DefaultMaxBuffered) }
+func (s *Server) maxUpgraded() int64  { return int64(or(s.MaxUpgraded, DefaultMaxUpgraded)) }
+func (s *Server) overloadStatus() int { return or(s.OverloadStatus, http.StatusServiceUnavailable) }
+
+// or returns v, or def if v is zero.
+func or[T comparable](v, def T) T {
+	var zero T
+	if v == zero {
+		return def
+	}
+	return v
+}
