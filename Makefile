@@ -1,0 +1,69 @@
+# goodput. `make` lists the targets. Everything but e2e needs Go alone.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# Each go.mod is a module; those in go.work see each other, the rest (rivals,
+# linters, real services) keep their dependencies to themselves.
+MODULES := $(sort $(patsubst %/go.mod,%,$(wildcard go.mod */go.mod cmd/*/go.mod)))
+WORKSPACE = $(shell go list -m -f '{{.Dir}}/...')
+
+FUZZTIME ?= 10s
+# Packages that e2e installs, and what it starts.
+E2E_PACKAGES ?= nginx postgresql wrk
+V ?=
+
+.PHONY: help build demo test race mutants fuzz lint bench bench-once e2e ci clean
+
+help: ## what there is
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## the program, bin/goodput
+	go build -o bin/goodput ./cmd/goodput
+
+demo: ## a 3x overload, without protection and with it
+	go run ./cmd/goodput demo
+
+test: ## every test; needs Go alone
+	go test $(V) $(WORKSPACE)
+
+race: ## every test under the race detector
+	go test -race $(V) $(WORKSPACE)
+
+mutants: ## break the code on purpose: a named test must fail each time
+	GOODPUT_MUTANTS=1 go test -count=1 $(V) ./internal/mutants
+
+fuzz: ## each fuzz target for FUZZTIME=10s
+	@go test -list '^Fuzz' $(WORKSPACE) \
+	| awk '/^Fuzz/ { names[++n] = $$1 } /^(ok|FAIL|\?)/ { for (i = 1; i <= n; i++) print $$2, names[i]; n = 0 }' \
+	| while read -r pkg target; do \
+		echo "$$pkg $$target"; \
+		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg" </dev/null; \
+	done
+
+lint: ## gofumpt, vet, staticcheck; each go.mod is tidy
+	@GOWORK=off go -C tools build -o ../bin/ tool
+	@unformatted=$$(bin/gofumpt -l .); [[ -z $$unformatted ]] || { echo "gofumpt -w:"; echo "$$unformatted"; exit 1; }
+	@for m in $(MODULES); do \
+		echo "lint $$m"; \
+		(cd $$m; export GOWORK=off; go mod tidy -diff; \
+		[[ $$m == tools ]] || { go vet ./...; $(CURDIR)/bin/staticcheck ./...; }); \
+	done
+
+bench: ## beside the rivals: PASSES=6 interleaved passes, benchstat, ratios (4 minutes)
+	bench/run.sh
+
+bench-once: ## that every benchmark still runs
+	cd bench && GOWORK=off go test ./... && GOWORK=off go test -run '^$$' -bench . -benchtime 10x .
+
+e2e: ## real services: says what it installs and starts, then does
+	@echo "e2e installs, as root and from Debian: $(E2E_PACKAGES)."
+	@echo "It starts its own copies of them on loopback, and stops them when it is done."
+	./e2e/run.sh
+
+ci: ## everything above but demo and bench; 15 minutes at the most on 2 cores
+	@.ci/steps
+
+clean: ## bin/
+	rm -rf bin
