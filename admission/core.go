@@ -131,7 +131,7 @@ func (c *Core) configure(cfg Config) {
 	}
 	c.load.configure(c.now, c.cfg.Objective)
 	c.service.setPrior(priorMean(c.cfg.Service, c.cfg.Objective),
-		max(halfLives*c.cfg.Objective, minHalfLife))
+		max(halfLives*c.cfg.Objective, minHalfLife), c.cfg.Objective)
 	c.derive()
 }
 
@@ -181,7 +181,7 @@ func (c *Core) unfit(r *Request) Reason {
 		return Draining
 	case r.Deadline <= c.now:
 		return Deadline
-	case r.Cost > max(c.limit, 1): // a limit of 0 is a pause, not a size
+	case r.Cost > c.limit && c.limit > 0, r.Cost > limit.Max: // a limit of 0 is a pause, not a size
 		return TooCostly
 	case r.Bytes > c.cfg.MaxBytes:
 		return TooLarge
@@ -192,7 +192,14 @@ func (c *Core) unfit(r *Request) Reason {
 // enqueue finds a place for a request that cannot run at once, or refuses it.
 func (c *Core) enqueue(r *Request) Decision {
 	d := Decision{PredictedWait: c.predict(r), Service: c.need(r.Size)}
-	// Doomed at the door: predicted wait + service does not fit the budget.
+	// Doomed at the door: predicted wait + service does not fit the budget. Of a
+	// pause nobody knows how long it lasts, and the alarm will tell.
+	switch {
+	case c.limit == 0 && c.depth == 0:
+		return c.refuse(Unavailable)
+	case c.limit == 0:
+		d.PredictedWait = 0
+	}
 	if r.Deadline != Never && d.PredictedWait > r.Deadline-c.now-d.Service {
 		return c.refuseWith(d, NoBudget)
 	}
@@ -200,7 +207,8 @@ func (c *Core) enqueue(r *Request) Decision {
 		return c.refuseWith(d, why)
 	}
 	w := c.push(r)
-	c.dispatch() // it may be first, and fit slots that a costlier one could not use
+	c.evictVictims() // after the push: the queue was never empty
+	c.dispatch()     // it may be first, and fit slots that a costlier one could not use
 	switch w.verdict {
 	case Admitted:
 		c.undecide(w)

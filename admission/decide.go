@@ -108,7 +108,7 @@ func (c *Core) rate() float64 { return float64(c.limit) / c.service.hold() }
 // rho is the load: offered cost over what the slots can serve.
 func (c *Core) rho() float64 {
 	if c.limit == 0 {
-		return math.Inf(int(c.load.rate)) // 0 slots: any offer is an overload
+		return math.Inf(1) // any offer is an overload
 	}
 	return c.load.rate / c.rate()
 }
@@ -151,7 +151,9 @@ func (c *Core) derive() {
 		Samples: int(c.service.samples), Declared: c.cfg.Service,
 		Rule: int(min(rate*objective, maxItems)),
 	}
-	if d.Declared > 0 && d.Samples >= priorSamples {
+	if c.service.priorWeight() > 0 {
+		d.Prior = priorMean(c.cfg.Service, c.cfg.Objective)
+	} else if d.Declared > 0 {
 		d.Drifted = math.Abs(hold/d.Declared.Seconds()-1) > driftTolerated
 	}
 	if c.limit > 0 {

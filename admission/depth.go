@@ -151,7 +151,8 @@ type Derivation struct {
 	RuleLatency time.Duration // the latency at Percentile that a queue of Rule would give
 	Reachable   bool          // Service fits Objective
 	Fixed       bool          // Config.Depth said so; nothing was derived
-	Samples     int           // service times behind it; what is missing to 100 is the prior
+	Samples     int           // service times behind it
+	Prior       time.Duration // mean of the prior while that still counts: 100 samples and one objective long
 	Declared    time.Duration // Config.Service, 0 if nothing was declared
 	Drifted     bool          // Mean is more than 25 % away from Declared
 }
@@ -181,16 +182,14 @@ func (d Derivation) String() string {
 	if d.Rule > 0 {
 		fmt.Fprintf(&b, " (rule of thumb %d: %s would be %s)", d.Rule, p, brief(d.RuleLatency))
 	}
-	if d.Samples < priorSamples {
-		fmt.Fprintf(&b, "; %d samples, prior service %s", d.Samples, brief(d.prior()))
+	if d.Prior > 0 {
+		fmt.Fprintf(&b, "; %d samples, prior service %s", d.Samples, brief(d.Prior))
 	}
 	if d.Drifted {
 		fmt.Fprintf(&b, "; drifted: declared service %s", brief(d.Declared))
 	}
 	return b.String()
 }
-
-func (d Derivation) prior() time.Duration { return priorMean(d.Declared, d.Objective) }
 
 // priorMean is the mean service time that is believed before any was measured:
 // the declared one, else a tenth of the objective. An exponential service of

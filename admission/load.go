@@ -25,8 +25,11 @@ const binsPerConstant = 8
 var binWeight = 1 - math.Exp(-1.0/binsPerConstant)
 
 func (m *meter) configure(now, constant time.Duration) {
-	m.bin = max(constant/binsPerConstant, time.Millisecond)
-	m.end = now + m.bin
+	bin := max(constant/binsPerConstant, time.Millisecond)
+	if bin == m.bin {
+		return // else a configuration that is reloaded often would never end a bin
+	}
+	m.bin, m.end = bin, now+bin
 	m.perCost = max(m.perCost, 1)
 }
 

@@ -1,25 +1,30 @@
 package admission
 
-// makeRoom lets a newcomer in, displacing others if the policy and their ranks
-// allow it, or returns why there is no place. Nobody is displaced in vain: the
-// victims are only evicted once they are found to be enough.
+// makeRoom picks who gives way to a newcomer, if the policy and their ranks allow
+// it, or returns why there is no place. Nobody is displaced in vain: victims are
+// evicted, by evictVictims, only once they are found to be enough.
 func (c *Core) makeRoom(r *Request) Reason {
 	lack := c.lack(r, 0, 0, 0)
 	if lack == None {
 		return None
 	}
-	c.victims = c.victims[:0]
 	var items, cost int
 	var bytes int64
 	for w := range c.candidates(r) {
+		if w.victim {
+			continue // doomed, and of a lower rank besides
+		}
+		w.victim = true
 		c.victims = append(c.victims, w)
 		items, cost, bytes = items+1, cost+int(w.cost), bytes+w.bytes
 		if c.lack(r, items, cost, bytes) == None {
-			c.evictVictims()
 			return None
 		}
 	}
-	clear(c.victims)
+	for i, w := range c.victims {
+		w.victim, c.victims[i] = false, nil
+	}
+	c.victims = c.victims[:0]
 	if lack == QueueFull && c.outranked(r) {
 		return Shed
 	}
@@ -54,6 +59,7 @@ func (c *Core) evictVictims() {
 		c.tell(w, why)
 		c.victims[i] = nil
 	}
+	c.victims = c.victims[:0]
 }
 
 // candidates yields who would give up its place for the newcomer, in the order
@@ -96,8 +102,8 @@ func (c *Core) oldestFirst(yield func(*Waiter) bool) {
 // lowest priority up, retries before first attempts, and under NewestFirst the
 // oldest of its own rank.
 func (c *Core) displaceable(r *Request, yield func(*Waiter) bool) {
-	// The doomed are at the old end of a list, or first in the heap. Whoever is
-	// doomed elsewhere is told by its alarm.
+	// The doomed are at the old end of a list, as a rule. Whoever is doomed
+	// elsewhere and does not rank below is told by its alarm.
 	for i := range c.lines {
 		for w := c.lines[i].head; w != nil && c.over(w) != None; w = w.next {
 			if !yield(w) {
@@ -113,7 +119,7 @@ func (c *Core) displaceable(r *Request, yield func(*Waiter) bool) {
 			if i == own && retry && c.order != NewestFirst {
 				break
 			}
-			if c.over(w) == None && !yield(w) {
+			if !yield(w) {
 				return
 			}
 		}
@@ -125,7 +131,7 @@ func (c *Core) displaceable(r *Request, yield func(*Waiter) bool) {
 			next = func(w *Waiter) *Waiter { return w.prev } // else who is served last
 		}
 		for w := l.last(c.order); w != nil; w = next(w) {
-			if !w.retry && c.over(w) == None && !yield(w) {
+			if !w.retry && !yield(w) {
 				return
 			}
 		}

@@ -22,6 +22,7 @@ type Waiter struct {
 	heap         int32 // index in the heap under EDF, else -1
 	priority     Priority
 	retry        bool
+	victim       bool // scratch of makeRoom
 	verdict      Verdict
 	reason       Reason
 }
