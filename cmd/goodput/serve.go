@@ -133,8 +133,9 @@ type service struct {
 func (c *serveCmd) start(log *slog.Logger) (*service, error) {
 	lim := goodput.New(c.limiter())
 	p, err := proxy.New(proxy.Config{
-		Upstream: c.upstream, Limiter: lim, Logger: log, TrustedProxies: prefixes(c.TrustedProxies),
+		Upstream: c.upstream, Limiter: lim, Logger: log,
 		Deadline: c.Deadline.Duration(), DeadlineCap: c.DeadlineCap.Duration(),
+		MaxBuffered: int64(c.MaxQueueBytes), TrustedProxies: prefixes(c.TrustedProxies),
 	})
 	if err != nil {
 		return nil, usage(err)

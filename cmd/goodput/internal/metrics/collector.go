@@ -110,10 +110,17 @@ var (
 	admissionsDesc = describe("admissions_total",
 		"Requests admitted, at once or after waiting.", "path")
 	waitDesc = describe("queue_duration_seconds",
-		"Time in the queue.", "outcome")
+		"Time in the queue, of requests that were in it, by what became of them.", "outcome")
 	serviceDesc = describe("service_duration_seconds",
 		"Time from slot to end, by outcome.", "outcome")
 )
+
+// waits are the labels of Stats.Wait.
+var waits = [...]string{
+	goodput.WaitAdmitted:  "admitted",
+	goodput.WaitRefused:   "refused",
+	goodput.WaitCancelled: "cancelled",
+}
 
 // Describe sends every description, so that the registry checks them.
 func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
@@ -148,7 +155,7 @@ func collect(ch chan<- prometheus.Metric, src Source, s *goodput.Stats) {
 		}
 	}
 	bounds := boundsPast(src.Longest)
-	for i, outcome := range []string{"admitted", "expired", "cancelled"} {
+	for i, outcome := range waits {
 		ch <- newHistogram(waitDesc, &s.Wait[i], bounds, s.Name, outcome)
 	}
 	for _, o := range started {

@@ -1,29 +1,26 @@
 package proxy
 
 import (
-	"context"
-	"net"
 	"net/http"
 	"net/http/httputil"
-	"strconv"
+
+	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/goodputhttp"
 )
 
 // admission puts the limiter in front of next.
-func (p *Proxy) admission(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		slot, err := p.cfg.Limiter.Acquire(r.Context())
-		if err != nil {
-			w.Header().Set("Retry-After", strconv.Itoa(1))
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
-		}
-		defer slot.Release()
-		next.ServeHTTP(w, r)
-	})
+func (p *Proxy) admission(next http.Handler) *goodputhttp.Server {
+	return &goodputhttp.Server{
+		Limiter:     func(*http.Request) *goodput.Limiter { return p.cfg.Limiter },
+		Next:        next,
+		Deadline:    p.cfg.Deadline,
+		DeadlineCap: p.cfg.DeadlineCap,
+		MaxBuffered: p.cfg.MaxBuffered,
+	}
 }
 
-// forwardBudget tells the upstream how much time is left.
-func (p *Proxy) forwardBudget(*httputil.ProxyRequest) {}
-
-// connContext returns what the server calls for each connection.
-func (p *Proxy) connContext() func(context.Context, net.Conn) context.Context { return nil }
+// forwardBudget tells the upstream how much time is left after the queue, so
+// that it does not work longer than the client waits.
+func (p *Proxy) forwardBudget(r *httputil.ProxyRequest) {
+	goodputhttp.ForwardDeadline(r.In.Context(), r.Out.Header)
+}

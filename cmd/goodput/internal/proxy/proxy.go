@@ -13,6 +13,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net"
@@ -26,6 +27,7 @@ import (
 	"time"
 
 	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/goodputhttp"
 )
 
 // A Config describes a proxy.
@@ -42,6 +44,10 @@ type Config struct {
 
 	// DeadlineCap is the longest deadline that a request may bring; 0: any.
 	DeadlineCap time.Duration
+
+	// MaxBuffered bounds the request bodies in memory because they were read
+	// before their request queued, in bytes. Default 64 MiB.
+	MaxBuffered int64
 
 	// TrustedProxies are the peers whose X-Forwarded-* and Forwarded headers are
 	// kept and extended. Those of everybody else are dropped: a client could
@@ -68,13 +74,12 @@ func (c Config) Validate() error {
 // any number of connections at once.
 type Proxy struct {
 	cfg      Config
-	admit    http.Handler
+	admit    *goodputhttp.Server
 	back     *upstream
 	target   *url.URL // of outgoing requests: Upstream with a scheme the transport knows
 	failures failures
 	retiring atomic.Bool
 	open     atomic.Int64
-	upgraded atomic.Int64
 }
 
 // New returns a proxy, or the sentence of Config.Validate.
@@ -92,7 +97,7 @@ func New(cfg Config) (*Proxy, error) {
 		Rewrite:        p.rewrite,
 		Transport:      p.back,
 		BufferPool:     &buffers,
-		ModifyResponse: p.countUpgrade,
+		ModifyResponse: p.lastAnswer,
 		ErrorHandler:   p.fail,
 		ErrorLog:       slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
 		// FlushInterval stays 0: ReverseProxy flushes each write of an event
@@ -114,12 +119,33 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// carry requests past the limiter. A server may ignore an upgrade.
 		r.Header.Del("Upgrade")
 	}
-	if p.retiring.Load() {
+	if p.retiring.Load() || ambiguous(r) {
 		// HTTP/1.1 closes after this answer, HTTP/2 sends GOAWAY: the peer
 		// moves on without losing a request.
 		w.Header().Set("Connection", "close")
+		r = r.WithContext(context.WithValue(r.Context(), closingKey{}, true))
 	}
 	p.admit.ServeHTTP(w, r)
+}
+
+// ambiguous reports whether somebody before us may see another end of r than we
+// do. A request with both Transfer-Encoding and Content-Length looks to us like
+// one with the former alone: net/http has dropped the other. RFC 9112, 6.1, then
+// has a server close the connection, and with it goes what an attacker put
+// behind the end. The price is a new connection after each chunked request.
+func ambiguous(r *http.Request) bool { return r.ProtoMajor == 1 && len(r.TransferEncoding) > 0 }
+
+// closingKey marks the requests whose answer already says that it is the last.
+type closingKey struct{}
+
+// lastAnswer does for the requests that were in flight when Retire was called
+// what ServeHTTP does for those that come later.
+func (p *Proxy) lastAnswer(res *http.Response) error {
+	if p.retiring.Load() && res.StatusCode != http.StatusSwitchingProtocols &&
+		res.Request.Context().Value(closingKey{}) == nil {
+		res.Header.Set("Connection", "close")
+	}
+	return nil
 }
 
 func offersH2C(upgrade []string) bool {
@@ -138,8 +164,12 @@ func (p *Proxy) Retire() { p.retiring.Store(true) }
 // Connections returns how many client connections are open, and how many
 // connections were upgraded (WebSocket) and are no longer HTTP.
 func (p *Proxy) Connections() (open, upgraded int64) {
-	return p.open.Load(), p.upgraded.Load()
+	return p.open.Load(), p.admit.Stats().Upgraded
 }
+
+// Admission returns what the door counts beside the limiter: deadlines that
+// could not be read, bodies that never came, refusals of the upstream itself.
+func (p *Proxy) Admission() goodputhttp.Stats { return p.admit.Stats() }
 
 // Failures returns how often the upstream failed, by kind; every kind is there.
 func (p *Proxy) Failures() map[string]uint64 { return p.failures.counts() }

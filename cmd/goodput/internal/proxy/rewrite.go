@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 )
 
@@ -19,7 +20,8 @@ var forwarding = []string{
 // removed, so what is set here arrives: a client cannot name it in Connection.
 func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	r.SetURL(p.target)
-	r.Out.Host = r.In.Host // the service behind a sidecar has the name that clients use
+	r.Out.URL.RawQuery = r.In.URL.RawQuery // as it came: we decide nothing by it, so nobody is fooled by how we would read it
+	r.Out.Host = r.In.Host                 // the service behind a sidecar has the name that clients use
 	trusted := p.trusts(r.In.RemoteAddr)
 	if trusted {
 		keep(r, "Forwarded")
@@ -43,7 +45,7 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 // keep restores a header of the incoming request that was dropped or replaced.
 func keep(r *httputil.ProxyRequest, name string) {
 	if v, ok := r.In.Header[name]; ok {
-		r.Out.Header[name] = append([]string(nil), v...)
+		r.Out.Header[name] = slices.Clone(v)
 	}
 }
 

@@ -1,11 +1,11 @@
 package proxy
 
 import (
-	"io"
 	"log/slog"
 	"net/http"
-	"sync"
 	"time"
+
+	"github.com/goodput/goodput/goodputhttp"
 )
 
 const (
@@ -54,33 +54,7 @@ func (p *Proxy) Server(addr string) *http.Server {
 			MaxReceiveBufferPerStream:     streamWindow,
 		},
 		ConnState:   p.connState,
-		ConnContext: p.connContext(),
+		ConnContext: goodputhttp.ConnContext,
 		ErrorLog:    slog.NewLogLogger(p.cfg.Logger.Handler(), slog.LevelWarn),
 	}
-}
-
-// countUpgrade counts a connection that the upstream agreed to upgrade, until
-// either side closes it.
-func (p *Proxy) countUpgrade(res *http.Response) error {
-	if res.StatusCode != http.StatusSwitchingProtocols {
-		return nil
-	}
-	conn, ok := res.Body.(io.ReadWriteCloser)
-	if !ok {
-		return nil // ReverseProxy says what is wrong
-	}
-	p.upgraded.Add(1)
-	done := sync.OnceFunc(func() { p.upgraded.Add(-1) })
-	res.Body = &upgradedConn{ReadWriteCloser: conn, done: done}
-	return nil
-}
-
-type upgradedConn struct {
-	io.ReadWriteCloser
-	done func()
-}
-
-func (c *upgradedConn) Close() error {
-	c.done()
-	return c.ReadWriteCloser.Close()
 }

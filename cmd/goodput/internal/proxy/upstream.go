@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -60,11 +59,10 @@ func newUpstream(scheme string) *upstream {
 }
 
 func newTransport() *http.Transport {
-	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}
 	return &http.Transport{
 		// Proxy stays nil: the environment of this process says nothing about
 		// the way to the service beside it.
-		DialContext:            dialer.DialContext,
+		DialContext:            dialer(),
 		TLSHandshakeTimeout:    dialTimeout,
 		MaxIdleConnsPerHost:    manyIdle,
 		IdleConnTimeout:        idleUpstream,

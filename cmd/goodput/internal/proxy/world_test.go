@@ -1,0 +1,184 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/limit"
+)
+
+// patience bounds what a test waits for something that must happen: it is how
+// long a broken test takes, not how long a passing one does.
+const patience = 20 * time.Second
+
+// A world is a service, a proxy in front of it and clients of both protocols.
+type world struct {
+	*testing.T
+	lim    *goodput.Limiter
+	proxy  *Proxy
+	server *http.Server
+	addr   string // of the proxy
+	url    string
+	h1, h2 *http.Client
+	log    *logged
+}
+
+// logged collects the log.
+type logged struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(b)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// backend serves handler in HTTP/1.1 and h2c and returns its host:port.
+func backend(t *testing.T, handler http.Handler) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := new(http.Protocols)
+	both.SetHTTP1(true)
+	both.SetUnencryptedHTTP2(true)
+	srv := &http.Server{Handler: handler, Protocols: both, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)}
+	go srv.Serve(l) //nolint:errcheck // ends with Close
+	t.Cleanup(func() { srv.Close() })
+	return l.Addr().String()
+}
+
+// start puts a proxy before upstream (host:port or a URL). change may set up the
+// configuration.
+func start(t *testing.T, upstream string, change func(*Config, *goodput.Config)) *world {
+	t.Helper()
+	if !strings.Contains(upstream, "://") {
+		upstream = "http://" + upstream
+	}
+	u, err := url.Parse(upstream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{T: t, log: new(logged)}
+	cfg := Config{Upstream: u, Logger: slog.New(slog.NewTextHandler(w.log, nil))}
+	lc := goodput.Config{Limit: limit.Fixed(64), Objective: 10 * time.Second}
+	if change != nil {
+		change(&cfg, &lc)
+	}
+	w.lim = goodput.New(lc)
+	cfg.Limiter = w.lim
+	if w.proxy, err = New(cfg); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.server = w.proxy.Server("")
+	go w.server.Serve(l) //nolint:errcheck // ends with Close
+	w.addr = l.Addr().String()
+	w.url = "http://" + w.addr
+	w.h1, w.h2 = client(t, false), client(t, true)
+	t.Cleanup(func() { w.server.Close() })
+	return w
+}
+
+func client(t *testing.T, h2c bool) *http.Client {
+	p := new(http.Protocols)
+	p.SetHTTP1(!h2c)
+	p.SetUnencryptedHTTP2(h2c)
+	tr := &http.Transport{Protocols: p, MaxIdleConnsPerHost: 1000, DisableCompression: true}
+	t.Cleanup(tr.CloseIdleConnections)
+	return &http.Client{Transport: tr, Timeout: patience}
+}
+
+// raw writes request to a fresh connection and returns it.
+func (w *world) raw(request string) net.Conn {
+	w.Helper()
+	c, err := net.DialTimeout("tcp", w.addr, patience)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // a TCP connection has deadlines
+	if _, err := io.WriteString(c, request); err != nil {
+		w.Fatal(err)
+	}
+	return c
+}
+
+// answer reads one response.
+func (w *world) answer(c net.Conn) (*http.Response, string) {
+	w.Helper()
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		w.Fatal(err)
+	}
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return res, string(body)
+}
+
+func (w *world) get(c *http.Client, path string) (*http.Response, string) {
+	w.Helper()
+	res, err := c.Get(w.url + path)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return res, string(body)
+}
+
+// settle waits until ok holds for the statistics, and checks that every arrival
+// is accounted for in each snapshot on the way.
+func (w *world) settle(what string, ok func(goodput.Stats) bool) goodput.Stats {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for {
+		s := w.lim.Stats()
+		n := uint64(s.Running + s.Waiting)
+		for _, c := range s.Outcomes {
+			n += c
+		}
+		if n != s.Arrivals {
+			w.Fatalf("%d arrivals, but outcomes + running + waiting = %d: %+v", s.Arrivals, n, s.Stats)
+		}
+		if ok(s) {
+			return s
+		}
+		select {
+		case <-ctx.Done():
+			w.Fatalf("never came true: %s\n%s", what, w.lim.Explain())
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+func idle(s goodput.Stats) bool { return s.Running == 0 && s.Waiting == 0 && s.InUse == 0 }
