@@ -22,9 +22,9 @@ type Stats struct {
 }
 
 type counts struct {
-	deadlineErrors                               [numDialects]atomic.Uint64
+	deadlineErrors                            [numDialects]atomic.Uint64
 	left, slowBodies, badBodies, upstreamShed atomic.Uint64
-	buffered, lingering                          atomic.Int64
+	buffered, lingering                       atomic.Int64
 }
 
 // Stats returns the numbers of now.
