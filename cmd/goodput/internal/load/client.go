@@ -76,10 +76,12 @@ func Dial(ctx context.Context, h HTTP) (*Client, error) {
 		n = defaultConns
 	}
 	for range min(n, maxConns) {
-		if _, err := p.dial(ctx); err != nil {
+		c, err := p.dial(ctx)
+		if err != nil {
 			p.closeAll()
 			return nil, fmt.Errorf("connect to %s: %w", p.addr, err)
 		}
+		p.add(c)
 	}
 	return &Client{request: req, via: p, close: p.closeAll}, nil
 }

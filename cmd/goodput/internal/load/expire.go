@@ -59,7 +59,7 @@ func (g *Generator) reap(ended <-chan struct{}) {
 		}
 		then := time.Since(g.start) - g.plan.Deadline
 		for cancel := g.overdue(then); cancel != nil; cancel = g.overdue(then) {
-			cancel(context.DeadlineExceeded)
+			cancel(errGaveUp)
 		}
 		t.Reset(g.nextDeadline())
 	}

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -25,6 +26,10 @@ const (
 	gaveUp                 // the caller, at its deadline
 	aborted                // whoever interrupted the run
 )
+
+// errGaveUp is the cause of a call that was cancelled at its deadline. The run
+// itself may be cancelled by a deadline, too.
+var errGaveUp = errors.New("the caller gave up at its deadline")
 
 // A Generator runs a Plan once.
 //
@@ -138,7 +143,7 @@ func (g *Generator) finish(c *call, late time.Duration, a Answer) {
 	how := answered
 	if a.Err != nil && c.ctx.Err() != nil {
 		how = aborted
-		if context.Cause(c.ctx) == context.DeadlineExceeded {
+		if context.Cause(c.ctx) == errGaveUp {
 			how = gaveUp
 		}
 	}

@@ -6,11 +6,21 @@ import (
 	"net/http"
 	"net/url"
 	"sync/atomic"
+	"time"
 )
 
 // maxConns bounds a pool. A server that allows 100 requests on a connection, as
-// most do, still takes 25,600 at once.
+// many do, still takes 25,600 at once.
 const maxConns = 256
+
+// Until a server has said how many requests a connection takes, net/http assumes
+// 100, and those above the true number would wait at our side for others to end.
+// So a new connection is given settle to hear from the server. Connections after
+// the first expect the number of that one, and wait only while theirs differs.
+const (
+	assumedStreams = 100
+	settle         = 250 * time.Millisecond // a lost packet on a fast network
+)
 
 // A pool spreads requests over HTTP/2 connections in turn. One that broke or
 // allows no more requests is passed over; if there is no other, another one is
@@ -21,9 +31,10 @@ type pool struct {
 	turn         atomic.Uint32
 	conns        atomic.Pointer[[]*http.ClientConn]
 
-	// opening is held by who changes conns. A channel, since whoever waits for
-	// it must be able to give up at its deadline.
+	// opening is held by who changes what follows and conns. A channel, since
+	// whoever waits for it must be able to give up at its deadline.
 	opening chan struct{}
+	streams int // requests that a connection takes; 0: not known
 }
 
 func newPool(transport *http.Transport, target *url.URL) *pool {
@@ -43,7 +54,7 @@ func newPool(transport *http.Transport, target *url.URL) *pool {
 
 // RoundTrip implements http.RoundTripper.
 func (p *pool) RoundTrip(req *http.Request) (*http.Response, error) {
-	c := p.available()
+	c := p.reserve()
 	if c == nil {
 		var err error
 		if c, err = p.grow(req.Context()); err != nil {
@@ -53,12 +64,13 @@ func (p *pool) RoundTrip(req *http.Request) (*http.Response, error) {
 	return c.RoundTrip(req)
 }
 
-// available returns the next connection that takes a request now, or nil.
-func (p *pool) available() *http.ClientConn {
+// reserve returns the next connection that takes a request now, with a place on
+// it that RoundTrip will use; nil if there is none.
+func (p *pool) reserve() *http.ClientConn {
 	conns := *p.conns.Load()
 	turn := p.turn.Add(1)
 	for i := range uint32(len(conns)) {
-		if c := conns[(turn+i)%uint32(len(conns))]; c.Available() > 0 {
+		if c := conns[(turn+i)%uint32(len(conns))]; c.Reserve() == nil {
 			return c
 		}
 	}
@@ -75,7 +87,7 @@ func (p *pool) grow(ctx context.Context) (*http.ClientConn, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if c := p.available(); c != nil {
+	if c := p.reserve(); c != nil {
 		return c, nil
 	}
 	var working []*http.ClientConn
@@ -88,19 +100,40 @@ func (p *pool) grow(ctx context.Context) (*http.ClientConn, error) {
 	if len(working) >= maxConns {
 		return working[p.turn.Add(1)%maxConns], nil
 	}
-	return p.dial(ctx)
+	c, err := p.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_ = c.Reserve() // before the others see it; without a place the request waits for one
+	p.add(c)
+	return c, nil
 }
 
-// dial opens one more connection. The caller is alone, or holds opening.
+// dial opens one more connection and returns when it is known what it takes. The
+// caller is alone, or holds opening.
 func (p *pool) dial(ctx context.Context) (*http.ClientConn, error) {
 	c, err := p.transport.NewClientConn(ctx, p.scheme, p.addr)
 	if err != nil {
 		return nil, err
 	}
+	known := func(n int) bool {
+		if p.streams == 0 {
+			return n != assumedStreams
+		}
+		return n == p.streams
+	}
+	for until := time.Now().Add(settle); !known(c.Available()) && time.Now().Before(until) && ctx.Err() == nil; {
+		time.Sleep(time.Millisecond)
+	}
+	p.streams = c.Available()
+	return c, nil
+}
+
+// add lets everybody use c.
+func (p *pool) add(c *http.ClientConn) {
 	conns := append([]*http.ClientConn(nil), *p.conns.Load()...)
 	conns = append(conns, c)
 	p.conns.Store(&conns)
-	return c, nil
 }
 
 func (p *pool) closeAll() {
