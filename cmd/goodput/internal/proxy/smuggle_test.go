@@ -95,7 +95,7 @@ func TestLenientFormsAreNormalized_C097(t *testing.T) {
 				}
 				io.Copy(io.Discard, req.Body) //nolint:errcheck // to its end
 				wire <- seen.String()
-				io.WriteString(c, "HTTP/1.1 204 No Content\r\n\r\n")
+				io.WriteString(c, "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
 			}()
 		}
 	}()

@@ -1,0 +1,83 @@
+package watch
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goodput/goodput"
+)
+
+// A story is snapshots, a second apart, and the lines that the log then has.
+func TestStory(t *testing.T) {
+	base := goodput.Stats{Name: "default"}
+	base.Derivation = goodput.Derivation{Limit: 60, Mean: 50 * time.Millisecond, Rate: 1200, Objective: 400 * time.Millisecond,
+		Percentile: 0.99, Service: 230 * time.Millisecond, Depth: 201, Reachable: true}
+	s := base
+	var buf bytes.Buffer
+	w := New(slog.New(slog.NewTextHandler(&buf, nil)))
+	now := time.Unix(1000, 0)
+	step := func(what string, want ...string) {
+		t.Helper()
+		buf.Reset()
+		w.Step(now, s)
+		now = now.Add(time.Second)
+		lines := strings.Split(strings.TrimSpace(buf.String()), "\n")
+		if buf.Len() == 0 {
+			lines = nil
+		}
+		if len(lines) != len(want) {
+			t.Fatalf("%s: %d lines, want %d:\n%s", what, len(lines), len(want), buf.String())
+		}
+		for i, words := range want {
+			for word := range strings.SplitSeq(words, "; ") {
+				if !strings.Contains(lines[i], word) {
+					t.Errorf("%s: line %d has no %s:\n%s", what, i, word, lines[i])
+				}
+			}
+		}
+	}
+	step("start", `msg="derived depth"; depth=201; limiter=default`)
+	step("idle")
+	s.Arrivals, s.Immediate = 1000, 1000
+	step("busy")
+
+	s.Arrivals, s.Dequeued, s.Refusals[goodput.QueueFull], s.Outcomes[goodput.Completed] = 4600, 200, 2395, 1100
+	s.Refusals[goodput.Doomed], s.Refusals[goodput.Client] = 5, 7
+	step("overload", `msg="overload began"; level=WARN`,
+		`msg=shedding; seconds=1; arrivals=3600; admitted=200; completed=1100; refused=2400; reason.queue_full=2395; reason.doomed=5; reason.client=7`)
+	s.Refusals[goodput.QueueFull] += 10
+	step("still", `msg=shedding; refused=10; reason.queue_full=10`)
+	s.Refusals[goodput.Client]++
+	step("somebody left: no refusal")
+	s.Overload = true
+	step("quiet, but the queue stands")
+	step("still")
+	s.Overload = false
+	step("and gone", `msg="overload ended"`)
+	step("idle")
+
+	s.Derivation.Depth = 210
+	step("the depth moved by 4 %")
+	s.Derivation.Depth = 240
+	step("by 16 % of what was told", `msg="derived depth"; depth=240`)
+	s.Derivation.Drifted = true
+	step("drifted", `msg="derived depth"; level=WARN`)
+}
+
+// In observe mode nobody is refused; the shadow says who would have been.
+func TestObserveTellsTheShadow(t *testing.T) {
+	s := goodput.Stats{Name: "default", Observe: true}
+	s.Derivation.Reachable = true
+	var buf bytes.Buffer
+	w := New(slog.New(slog.NewTextHandler(&buf, nil)))
+	w.Step(time.Unix(0, 0), s)
+	s.Shadow.Refusals[goodput.QueueFull] = 3
+	buf.Reset()
+	w.Step(time.Unix(1, 0), s)
+	if got := buf.String(); !strings.Contains(got, `msg="would shed"`) || !strings.Contains(got, "reason.queue_full=3") {
+		t.Errorf("%s", got)
+	}
+}
