@@ -25,9 +25,9 @@ type call struct {
 	answer     bool
 	n          int
 	settlement admission.Settlement
-	batch      admission.Batch
-	cfg        admission.Config
-	stats      admission.Stats
+	batch      *admission.Batch // a copy: the limiter empties its own
+	cfg        *admission.Config
+	stats      *admission.Stats
 }
 
 func (l *Limiter) offer(now time.Duration, r admission.Request) admission.Decision {
@@ -78,7 +78,8 @@ func (l *Limiter) settle(now time.Duration, s admission.Settlement) {
 
 func (l *Limiter) observeCall(now time.Duration, b *admission.Batch) {
 	if l.journal != nil {
-		l.journal(call{op: "observe", now: now, batch: *b})
+		own := *b
+		l.journal(call{op: "observe", now: now, batch: &own})
 	}
 	l.core.Observe(now, b)
 }
@@ -94,7 +95,8 @@ func (l *Limiter) setLimit(now time.Duration, n int) error {
 func (l *Limiter) reconfigure(now time.Duration, cfg admission.Config) error {
 	err := l.core.Reconfigure(now, cfg)
 	if l.journal != nil {
-		l.journal(call{op: "reconfigure", now: now, cfg: cfg})
+		own := cfg
+		l.journal(call{op: "reconfigure", now: now, cfg: &own})
 	}
 	return err
 }
@@ -109,7 +111,8 @@ func (l *Limiter) drainCall(now time.Duration, queue bool) {
 func (l *Limiter) statsCall(now time.Duration) admission.Stats {
 	s := l.core.Stats(now)
 	if l.journal != nil {
-		l.journal(call{op: "stats", now: now, stats: s})
+		own := s
+		l.journal(call{op: "stats", now: now, stats: &own})
 	}
 	return s
 }

@@ -65,9 +65,8 @@ func (l *Limiter) askShadow(w *waiter) {
 }
 
 // endObserved ends a request of observe mode, really and in the shadow.
-func (l *Limiter) endObserved(s *Slot, o Outcome, sample bool) {
+func (l *Limiter) endObserved(r *rare, o Outcome) {
 	now := l.enter()
-	r := s.get()
 	end := admission.End{Cost: int(r.cost), Outcome: o, Exempt: r.kind&exempt != 0}
 	w := r.shadow
 	switch {
@@ -90,7 +89,6 @@ func (l *Limiter) endObserved(s *Slot, o Outcome, sample bool) {
 		l.real.outcomes[o]++
 	}
 	l.leave(now)
-	l.rec.note(s, o, now, sample)
 }
 
 // stats puts the real counts in place of the shadow's. What was derived stays.

@@ -137,48 +137,41 @@ func (s *Slot) finish(o Outcome, sample bool) {
 		return
 	}
 	s.of.l = nil // from here on every call finds nothing to release
-	r := s.get()
-	if o == Completed {
-		var now time.Duration
-		if o, now = s.judge(l); o == Completed && r.isOne() && l.lent.giveBack() {
-			if s.start != 0 {
-				l.rec.note(s, o, now, sample)
-				l.endWindow(now)
-			}
-			return
-		}
+	var now time.Duration
+	if s.start != 0 {
+		now = l.now()
 	}
-	if r.kind&observed != 0 {
-		l.endObserved(s, o, sample)
-		return
+	if o == Completed && s.isLate(l, now) {
+		o = Late
 	}
-	now := l.enter()
-	l.releaseCall(now, admission.End{Cost: int(r.cost), Outcome: o, Exempt: r.kind&exempt != 0})
-	l.leave(now)
 	l.rec.note(s, o, now, sample)
+	r := s.get()
+	switch {
+	case o == Completed && r.isOne() && l.lent.giveBack():
+		if s.start != 0 {
+			l.endWindow(now)
+		}
+	case r.kind&observed != 0:
+		l.endObserved(r, o)
+	default:
+		now = l.enter()
+		l.releaseCall(now, admission.End{Cost: int(r.cost), Outcome: o, Exempt: r.kind&exempt != 0})
+		l.leave(now)
+	}
 }
 
-// judge says whether work that ends now is in time, and when now is. Work that
-// is not timed goes the way of the last that was and had no deadline either.
-func (s *Slot) judge(l *Limiter) (Outcome, time.Duration) {
-	if s.start == 0 {
-		if l.rec.late.Load() {
-			return Late, 0
-		}
-		return Completed, 0
+// isLate reports whether work that ends at now is late. Work that is not timed
+// goes the way of the last that was and had no deadline either.
+func (s *Slot) isLate(l *Limiter, now time.Duration) bool {
+	switch {
+	case s.start == 0:
+		return l.rec.late.Load()
+	case s.due != 0:
+		return now > s.due
 	}
-	now := l.now()
-	late := false
-	if s.due != 0 {
-		late = now > s.due
-	} else {
-		late = now > s.start+l.settings.Load().objective
-		if l.rec.late.Load() != late {
-			l.rec.late.Store(late)
-		}
+	late := now > s.start+l.settings.Load().objective
+	if l.rec.late.Load() != late {
+		l.rec.late.Store(late)
 	}
-	if late {
-		return Late, now
-	}
-	return Completed, now
+	return late
 }
