@@ -149,7 +149,7 @@ func (c *Core) derive() {
 		Limit: c.limit, Mean: seconds(hold), Rate: rate,
 		Objective: c.cfg.Objective, Percentile: q, Service: seconds(c.quantile),
 		Samples: int(c.service.samples), Declared: c.cfg.Service,
-		Rule: int(min(rate*objective, maxItems)),
+		Rule: int(math.Round(min(rate*objective, maxItems))),
 	}
 	if c.service.priorWeight() > 0 {
 		d.Prior = priorMean(c.cfg.Service, c.cfg.Objective)

@@ -53,7 +53,7 @@ func b2f(b bool) float64 {
 func (e *estimate) late(d int, rate, cv2, t float64) float64 {
 	var p float64
 	for _, s := range e.points {
-		if s.spread <= 1e-9*s.at {
+		if s.spread == 0 {
 			p += s.weight * tail(d, rate, cv2, t-s.at)
 			continue
 		}

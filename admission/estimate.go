@@ -114,8 +114,10 @@ type estimate struct {
 	total    float64       // weight of points
 }
 
-// A point is a service time, in seconds, that stands for a weight of samples.
-type point struct{ at, weight, spread float64 }
+// A point is a service time, in seconds, that stands for the samples of one
+// bucket: their mean, number and standard deviation. Taken as uniform they lie
+// within half of the mean, which never reaches into another bucket.
+type point struct{ at, weight, spread, half float64 }
 
 // setPrior states what is believed before samples: an exponential service of
 // the given mean, which is what a service of unknown variance is priced as.
@@ -175,6 +177,11 @@ func (e *estimate) priorWeight() float64 {
 	return max(0, priorSamples-e.samples)
 }
 
+// negligible is the squared spread inside a bucket, relative to its mean, that is
+// taken for none: what rounding leaves of a service time that never varies, and
+// less than a clock can tell (0.5 µs of 50 ms).
+const negligible = 1e-10
+
 // refresh rebuilds the points: the samples, and the part of the prior that they
 // have not yet replaced. A bucket that holds less than a millionth of the weight
 // is left out; it could not move a percentile.
@@ -194,20 +201,28 @@ func (e *estimate) refresh() {
 		}
 		at := c.sum / c.n
 		variance := c.sumsq/c.n - at*at
-		e.points = append(e.points, point{at, c.n, math.Sqrt(max(0, variance))})
+		if variance < negligible*at*at {
+			variance = 0
+		}
+		spread := math.Sqrt(variance)
+		half := math.Sqrt(3) * spread
+		half = max(0, min(half, hist.Bound(i)-at))
+		if i > 0 {
+			half = max(0, min(half, at-hist.Bound(i-1)))
+		}
+		e.points = append(e.points, point{at, c.n, spread, half})
 		e.total += c.n
 	}
 }
 
 // quantile returns the q-quantile of the service time per unit of size, in
-// seconds. Inside a bucket the samples are taken as uniform with the bucket's
-// own mean and spread.
+// seconds.
 func (e *estimate) quantile(q float64) float64 {
 	rank, seen := q*e.total, 0.0
 	for _, p := range e.points {
 		if seen+p.weight >= rank {
 			f := (rank - seen) / p.weight // 0..1 inside the bucket
-			return p.at + math.Sqrt(3)*p.spread*(2*f-1)
+			return p.at + p.half*(2*f-1)
 		}
 		seen += p.weight
 	}
