@@ -73,7 +73,8 @@ func (b *Backend) Waiting() (now, peak int) {
 	return b.queue.Len(), b.peak
 }
 
-// Served returns how many requests it has served, whoever still waited for them.
+// Served returns how many requests it has served, whether or not
+// somebody still waited for them.
 func (b *Backend) Served() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -34,7 +34,7 @@ type progress struct {
 }
 
 func newProgress(w io.Writer, redraw bool, r *Report) *progress {
-	p := &progress{w: w, redraw: redraw, capacity: r.Capacity, note: r.Skipped}
+	p := &progress{w: w, redraw: redraw, capacity: r.Capacity, note: r.Skipped, painted: time.Now()}
 	fmt.Fprintf(w, "%d slots x %v = %.0f/s capacity; %.3gx offered for %v; deadline %v; objective %v; limit %d; seed %d\n",
 		slots, mean, r.Capacity, r.Load, r.Duration, deadline, objective, r.Limit, r.Seed)
 	p.lines[0] = fmt.Sprintf("%-11s  %s", unprotected, "about to start")
@@ -65,7 +65,7 @@ func (p *progress) last(name string, l load.Live, waiting int) {
 		p.paint(name, l, waiting)
 	}
 	p.recent = p.recent[:0]
-	p.painted = time.Time{}
+	p.painted = time.Now()
 }
 
 // end leaves the cursor below the block.

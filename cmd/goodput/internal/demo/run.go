@@ -3,6 +3,8 @@ package demo
 import (
 	"context"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/url"
@@ -27,9 +29,18 @@ const sampleEvery = 10 * time.Millisecond
 type Trial struct {
 	Name       string
 	Load       *load.Result
-	Served     int64  // by the backend, whoever still waited for it
+	Served     int64  // by the backend, whether or not somebody still waited for it
 	PeakQueue  int    // the most requests that waited at once, in the limiter and in the backend
 	Derivation string // of the limiter's depth; "" without one
+}
+
+// Wasted returns the share of what the backend served that nobody waited for any
+// more.
+func (t *Trial) Wasted() float64 {
+	if t.Served == 0 {
+		return 0
+	}
+	return max(0, 1-float64(t.Load.InTime)/float64(t.Served))
 }
 
 // run starts a backend, lim in front of it unless it is nil, and offers the load.
@@ -112,6 +123,7 @@ func backendServer(b *Backend) *http.Server {
 		Handler:   b,
 		Protocols: protocols,
 		HTTP2:     &http.HTTP2Config{MaxConcurrentStreams: load.DefaultMaxInFlight},
+		ErrorLog:  log.New(io.Discard, "", 0), // stderr has the live lines
 	}
 }
 

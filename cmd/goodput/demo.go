@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/cmd/goodput/internal/demo"
+	"github.com/goodput/goodput/cmd/goodput/internal/flags"
+	"github.com/goodput/goodput/cmd/goodput/internal/proxy"
+)
+
+// exitInterrupted is what a shell expects of a program that SIGINT ended.
+const exitInterrupted = 130
+
+// demoCmd shows one overload without protection and with it.
+type demoCmd struct {
+	Load     float64    `placeholder:"FACTOR" default:"3" help:"Load to offer, as a multiple of what the service can do: 0.1 to 20 (${default})."`
+	Duration flags.Span `placeholder:"DURATION" default:"20s" help:"How long each of the two runs is: 1s to 5m (${default})."`
+	Seed     uint64     `placeholder:"N" default:"1" help:"Seed of arrivals and service times; the same seed is the same load (${default})."`
+	Limit    int        `placeholder:"N" default:"60" help:"Requests that run at once behind the limiter; the service has 60 slots (${default})."`
+	Format   string     `placeholder:"FORMAT" enum:"text,json" default:"text" help:"Result as text or json (${default})."`
+}
+
+// Validate is called by kong and states what is wrong in one sentence.
+func (c *demoCmd) Validate() error {
+	if err := c.config().Validate(); err != nil {
+		return fmt.Errorf("--%w", err) // --load 25 is out of range
+	}
+	return nil
+}
+
+// Run shows the runs on stderr and their result on stdout.
+func (c *demoCmd) Run(stdout io.Writer) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // the second signal ends the program at once
+
+	report, err := demo.Run(ctx, c.config())
+	switch {
+	case ctx.Err() != nil:
+		return &failure{exitInterrupted, errors.New("interrupted: no result")}
+	case err != nil:
+		return err
+	case c.Format == "json":
+		err = report.JSON(stdout)
+	default:
+		err = report.Text(stdout)
+	}
+	if why := report.Void(); err == nil && why != "" {
+		return void(fmt.Errorf("no answer: %s", why))
+	}
+	return err
+}
+
+func (c *demoCmd) config() demo.Config {
+	return demo.Config{
+		Load: c.Load, Duration: c.Duration.Duration(), Seed: c.Seed, Limit: c.Limit,
+		Protect:  protect,
+		Progress: os.Stderr,
+		Redraw:   term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb",
+	}
+}
+
+// protect is the proxy of serve. It logs nothing: what fails is in the result.
+func protect(upstream *url.URL, lim *goodput.Limiter) (*http.Server, error) {
+	p, err := proxy.New(proxy.Config{Upstream: upstream, Limiter: lim, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, err
+	}
+	return p.Server(""), nil
+}

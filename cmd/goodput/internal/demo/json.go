@@ -1,0 +1,102 @@
+package demo
+
+import (
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/goodput/goodput/cmd/goodput/internal/load"
+)
+
+// The JSON of a report. Its version changes when a field goes or changes its
+// meaning; new fields may come. Durations are seconds, null where there is none.
+type (
+	reportJSON struct {
+		Version  int       `json:"version"`
+		Seed     uint64    `json:"seed"`
+		Load     float64   `json:"load"`
+		Duration float64   `json:"duration_seconds"`
+		Limit    int       `json:"limit"`
+		Skipped  string    `json:"skipped,omitempty"`
+		Void     string    `json:"void,omitempty"` // there is no answer: do not use the numbers
+		Runs     []runJSON `json:"runs"`
+	}
+	runJSON struct {
+		Name       string           `json:"name"`
+		Offered    float64          `json:"offered_per_second"`
+		Capacity   float64          `json:"capacity_per_second"`
+		Completed  float64          `json:"completed_per_second"`
+		InTime     float64          `json:"in_time_per_second"`
+		Ratio      float64          `json:"goodput_ratio"`
+		P50        *float64         `json:"p50_seconds"`
+		P99        *float64         `json:"p99_seconds"`
+		GaveUp     float64          `json:"gave_up_per_second"`
+		Wasted     float64          `json:"served_in_vain_ratio"`
+		Refused    float64          `json:"refused_per_second"`
+		Rejected   map[string]int64 `json:"rejected"` // how many, by reason
+		RefusalP50 *float64         `json:"refusal_p50_seconds"`
+		RefusalP99 *float64         `json:"refusal_p99_seconds"`
+		PeakQueue  int              `json:"peak_queue"`
+		Failed     int64            `json:"failed"`
+		Errors     int64            `json:"errors"`
+		Dropped    int64            `json:"dropped"`
+		Lateness   latenessJSON     `json:"generator_lateness"`
+		Derivation string           `json:"derivation,omitempty"`
+		Void       string           `json:"void,omitempty"`
+	}
+	latenessJSON struct {
+		P50 *float64 `json:"p50_seconds"`
+		P99 *float64 `json:"p99_seconds"`
+		Max *float64 `json:"max_seconds"`
+	}
+)
+
+// JSON writes one line of JSON.
+func (r *Report) JSON(w io.Writer) error {
+	out := reportJSON{
+		Version: 1, Seed: r.Seed, Load: r.Load, Duration: r.Duration.Seconds(), Limit: r.Limit,
+		Skipped: r.Skipped, Void: r.Void(), Runs: []runJSON{},
+	}
+	for _, t := range r.Runs {
+		out.Runs = append(out.Runs, t.json(r.Capacity))
+	}
+	return json.NewEncoder(w).Encode(out)
+}
+
+func (t *Trial) json(capacity float64) runJSON {
+	l := t.Load
+	return runJSON{
+		Name:       t.Name,
+		Offered:    l.PerSecond(l.Offered),
+		Capacity:   capacity,
+		Completed:  l.PerSecond(l.Completed),
+		InTime:     l.PerSecond(l.InTime),
+		Ratio:      l.Ratio(capacity),
+		P50:        seconds(l.Latency, 0.50),
+		P99:        seconds(l.Latency, 0.99),
+		GaveUp:     l.PerSecond(l.TimedOut),
+		Wasted:     t.Wasted(),
+		Refused:    l.PerSecond(l.Refused),
+		Rejected:   l.Reasons,
+		RefusalP50: seconds(l.Refusal, 0.50),
+		RefusalP99: seconds(l.Refusal, 0.99),
+		PeakQueue:  t.PeakQueue,
+		Failed:     l.Failed,
+		Errors:     l.Errors,
+		Dropped:    l.Dropped,
+		Lateness: latenessJSON{
+			P50: seconds(l.Late, 0.50), P99: seconds(l.Late, 0.99), Max: seconds(l.Late, 1),
+		},
+		Derivation: t.Derivation,
+		Void:       l.Void(),
+	}
+}
+
+func seconds(h *load.Histogram, q float64) *float64 {
+	d, ok := h.Quantile(q)
+	if !ok {
+		return nil
+	}
+	s := d.Round(time.Microsecond).Seconds()
+	return &s
+}
