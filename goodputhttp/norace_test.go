@@ -1,0 +1,5 @@
+//go:build !race
+
+package goodputhttp
+
+const underRace = false
