@@ -1,0 +1,108 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/goodput/goodput/e2e/internal/openloop"
+)
+
+// Three times the capacity with 100 KB bodies: what waits in memory stays within
+// --max-queue-bytes at every scrape, and so does the process.
+func TestLargeBodiesStayWithinTheirMemory(t *testing.T) {
+	length := 15 * time.Second
+	if os.Getenv("E2E_LONG") != "" {
+		length = time.Minute
+	}
+	const (
+		body     = 100_000
+		maxBytes = 1 << 20 // ten bodies
+
+		// A slow service, so that two cores can move the bodies: 20 slots / 100 ms
+		// = 200/s, and 3 x 200/s x 100 KB = 60 MB/s arrive.
+		ms       = 100
+		capacity = slots * 1000 / ms
+
+		// Beside what waits there are the bodies of the requests that run or are
+		// just being refused, in the buffers of the connections: a few hundred at
+		// most, of 100 KB each; and Go collects at twice what is in use.
+		maxRSS = 128 << 20
+	)
+	s := database(t).Serve(t, slots)
+	p := protect(t, s.URL(), "--max-queue-bytes", strconv.Itoa(maxBytes))
+	base := warm(t, p)
+	before := p.Limiter(t)
+	if before.WaitingBytesLimit != maxBytes {
+		t.Fatalf("the limit is %d bytes", before.WaitingBytesLimit)
+	}
+	type seen struct {
+		most    int64
+		scrapes int
+		err     error
+	}
+	stop, watched := make(chan struct{}), make(chan seen, 1)
+	go func() {
+		most, scrapes, err := p.MostWaitingBytes(stop)
+		watched <- seen{most, scrapes, err}
+	}()
+	r := openloop.Run(context.Background(), openloop.Plan{
+		URL: p.URL() + "/work?ms=" + strconv.Itoa(ms), Rate: 3 * capacity, Duration: length,
+		Deadline: deadline, Body: body, Seed: 3,
+	})
+	close(stop)
+	w := <-watched
+	if w.err != nil {
+		t.Fatal(w.err)
+	}
+	after := p.Rest(t, 5*time.Second)
+	agree(t, r, before, after)
+	if w.most > maxBytes {
+		t.Errorf("%d bytes waited, allowed are %d", w.most, maxBytes)
+	}
+	if w.most == 0 {
+		t.Error("no byte ever waited, so this test shows nothing")
+	}
+	served := r.Count(openloop.OK)
+	if got, want := s.Counts(t).Bodies, int64(served)*body; got != want {
+		t.Errorf("the service read %d bytes, %d requests of %d bytes were served", got, served, body)
+	}
+	for _, a := range r.Answers {
+		if openloop.OK(a) && a.Header.Get("Body-Bytes") != strconv.Itoa(body) {
+			t.Errorf("a body arrived with %s bytes", a.Header.Get("Body-Bytes"))
+			break
+		}
+	}
+	v := p.Vitals(t)
+	if v.PeakRSS > maxRSS {
+		t.Errorf("goodput took %d MiB, allowed are %d", v.PeakRSS>>20, maxRSS>>20)
+	}
+	full := r.Count(func(a openloop.Answer) bool { return a.Reason == "bytes_full" })
+	figure(t, "100 KB bodies", "%s at %.0f/s: %.0f/s served, at most %d of %d bytes waited in %d scrapes, %d x bytes_full, RSS at most %d MiB (idle %d)",
+		length, r.Offered(), float64(served)/length.Seconds(), w.most, maxBytes, w.scrapes, full, v.PeakRSS>>20, base.RSS>>20)
+	t.Log(after)
+	p.Leaks(t, base)
+}
+
+// A body that could never wait is told so, and what is refused is not read to
+// its end first.
+func TestBodyLargerThanTheQueueMayHold(t *testing.T) {
+	s := database(t).Serve(t, slots)
+	p := protect(t, s.URL(), "--max-queue-bytes", "10000")
+	r := openloop.Run(context.Background(), openloop.Plan{
+		URL: p.URL() + "/work", Rate: 20, Duration: time.Second, Deadline: deadline, Body: 100_000, Seed: 4,
+	})
+	// With a free slot nobody waits, so nothing has to fit anywhere.
+	for _, a := range r.Answers {
+		if a.Err != nil || a.Status != http.StatusOK && a.Reason == "" {
+			t.Errorf("answered %d, %v", a.Status, a.Err)
+		}
+	}
+	t.Log(r)
+	p.Rest(t, 5*time.Second)
+}
