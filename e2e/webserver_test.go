@@ -93,8 +93,10 @@ func TestCurl(t *testing.T) {
 		{"not found", []string{p.URL() + "/nowhere"}, "1.1 1 404"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			args := append([]string{"--silent", "--show-error", "--max-time", "10", "--no-progress-meter",
-				"-w", "\n#%{http_version} %{num_connects} %{http_code}\n"}, c.args...)
+			args := append([]string{
+				"--silent", "--show-error", "--max-time", "10", "--no-progress-meter",
+				"-w", "\n#%{http_version} %{num_connects} %{http_code}\n",
+			}, c.args...)
 			out, err := exec.Command(curl, args...).Output()
 			if err != nil {
 				t.Fatalf("curl: %v", err)
