@@ -33,9 +33,9 @@ type Rejection struct {
 	InUse         int
 	Waiting       int
 	Depth         int           // in force
-	PredictedWait time.Duration // of the request that built this value
+	PredictedWait time.Duration // at the door, of the request that built this value
 	Service       time.Duration // the service quantile that had to fit
-	Remaining     time.Duration // its budget; 0 if it had no deadline
+	Remaining     time.Duration // at the door, its budget; 0 if it had no deadline
 	Derivation    Derivation
 }
 
@@ -62,15 +62,14 @@ func (r *Rejection) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "goodput: %s did not admit the request", r.Limiter)
 	if r.Waited > 0 {
-		fmt.Fprintf(&b, " after %v", r.Waited.Round(time.Microsecond))
+		fmt.Fprintf(&b, " after %v", short(r.Waited))
 	}
 	fmt.Fprintf(&b, ": %s", sentences[r.Reason])
-	if r.Reason == NoBudget || r.Reason == Doomed {
-		fmt.Fprintf(&b, " (wait %v + service %v", r.PredictedWait.Round(time.Millisecond), r.Service.Round(time.Millisecond))
-		if r.Remaining > 0 {
-			fmt.Fprintf(&b, " > %v", r.Remaining.Round(time.Millisecond))
-		}
-		b.WriteString(")")
+	switch {
+	case r.Reason == NoBudget:
+		fmt.Fprintf(&b, " (wait %s + service %s > %s left)", short(r.PredictedWait), short(r.Service), short(r.Remaining))
+	case r.Reason == Doomed:
+		fmt.Fprintf(&b, " (service %s)", short(r.Service))
 	}
 	fmt.Fprintf(&b, "; %d of %d in use, %d waiting, %d may wait", r.InUse, r.Limit, r.Waiting, r.Depth)
 	fmt.Fprintf(&b, "; %v", r.Derivation)
@@ -79,6 +78,8 @@ func (r *Rejection) Error() string {
 	}
 	return b.String()
 }
+
+func short(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
 
 // Is makes errors.Is tell the cases apart that a caller must.
 func (r *Rejection) Is(target error) bool {
@@ -108,10 +109,11 @@ func (r *Rejection) Jittered() time.Duration {
 	return min(time.Duration(low+rand.Int64N((low+1)/2+1))*time.Second, maxRetryAfter)
 }
 
-// after returns a copy for somebody who was refused after a wait.
+// after returns a copy for somebody who was refused after a wait. What the
+// request that built r was told about itself is left out.
 func (r *Rejection) after(waited time.Duration) *Rejection {
 	own := *r
-	own.Waited = waited
+	own.Waited, own.PredictedWait, own.Remaining = waited, 0, 0
 	return &own
 }
 

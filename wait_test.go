@@ -35,6 +35,7 @@ func TestWaitIsServedInOrder(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		first.Release()
 		time.Sleep(time.Second)
+		synctest.Wait()
 		for i, got := range order {
 			if got != i {
 				t.Fatalf("served in the order %v", order)

@@ -1,0 +1,166 @@
+package goodput
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/goodput/goodput/limit"
+)
+
+func TestRejectionSaysWhatItIs(t *testing.T) {
+	for _, c := range []struct {
+		reason              Reason
+		cancelled, deadline bool
+	}{
+		{QueueFull, false, false}, {Doomed, false, false}, {Deadline, false, true},
+		{Client, true, false}, {Parent, true, false},
+	} {
+		var err error = &Rejection{Reason: c.reason, Outcome: c.reason.Outcome()}
+		if !errors.Is(err, ErrRejected) {
+			t.Errorf("%v is not ErrRejected", c.reason)
+		}
+		if errors.Is(err, context.Canceled) != c.cancelled || errors.Is(err, context.DeadlineExceeded) != c.deadline {
+			t.Errorf("%v: canceled %v, deadline %v", c.reason, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded))
+		}
+	}
+	for r := Reason(1); r < Reason(len(sentences)); r++ {
+		if sentences[r] == "" {
+			t.Errorf("%v has no words", r)
+		}
+	}
+}
+
+func TestRejectionShowsTheNumbers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New(Config{Name: "search", Limit: limit.Fixed(1), Depth: NoQueue})
+		slot := mustAcquire(t, l)
+		_, err := l.Acquire(context.Background())
+		var r *Rejection
+		if !errors.As(err, &r) {
+			t.Fatalf("got %v, want a *Rejection", err)
+		}
+		if r.Limiter != "search" || r.Limit != 1 || r.InUse != 1 || r.Waiting != 0 || r.Depth != 0 || r.RetryAfter < time.Second {
+			t.Errorf("got %+v", r)
+		}
+		for _, want := range []string{
+			"goodput: search did not admit", "the queue is full", "1 of 1 in use", l.Stats().Derivation.String(), "retry after 1s",
+		} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%q does not say %q", err, want)
+			}
+		}
+		// Everybody in the window shares it; the next window has its own.
+		if _, again := l.Acquire(context.Background()); again != err {
+			t.Error("two refusals in one window are two values")
+		}
+		time.Sleep(100 * time.Millisecond)
+		if _, later := l.Acquire(context.Background()); later == err {
+			t.Error("a refusal is shared beyond its window")
+		}
+		// A change is told at once.
+		if err := l.SetLimit(3); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.AcquireWork(context.Background(), Work{Cost: 3}); err.(*Rejection).Limit != 3 {
+			t.Errorf("after SetLimit(3): %v", err)
+		}
+		slot.Release()
+	})
+}
+
+// A budget that cannot hold the wait and the service is refused at the door, and
+// told that a retry cannot win.
+func TestNoBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New(Config{Limit: limit.Fixed(1), Objective: 2 * time.Second, Service: 100 * time.Millisecond})
+		slot := mustAcquire(t, l)
+		ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+		defer cancel()
+		begun := time.Now()
+		_, err := l.Acquire(ctx)
+		r, ok := err.(*Rejection)
+		if !ok || r.Reason != NoBudget || time.Since(begun) != 0 {
+			t.Fatalf("%v after %v, want no_budget at once", err, time.Since(begun))
+		}
+		if r.Remaining != 300*time.Millisecond || r.PredictedWait+r.Service <= r.Remaining {
+			t.Errorf("wait %v + service %v does fit %v", r.PredictedWait, r.Service, r.Remaining)
+		}
+		if r.RetryAfter != 0 || r.Jittered() != 0 {
+			t.Errorf("retry after %v: it cannot win", r.RetryAfter)
+		}
+		slot.Release()
+		// With a free slot and nobody waiting the same budget is admitted.
+		again, err := l.Acquire(ctx)
+		if err != nil {
+			t.Errorf("idle: %v", err)
+		}
+		again.Release()
+	})
+}
+
+func TestJitterStaysInItsBounds(t *testing.T) {
+	for seconds := range 40 {
+		r := &Rejection{RetryAfter: time.Duration(seconds) * time.Second}
+		seen := map[time.Duration]bool{}
+		for range 1000 {
+			seen[r.Jittered()] = true
+		}
+		low := min(r.RetryAfter, maxRetryAfter)
+		high := min(r.RetryAfter+time.Duration((seconds+1)/2)*time.Second, maxRetryAfter)
+		for d := range seen {
+			if d < low || d > high || d%time.Second != 0 {
+				t.Errorf("%v became %v", r.RetryAfter, d)
+			}
+		}
+		// Each of at most 21 values is missed by 1000 draws once in 1e21.
+		if want := int((high-low)/time.Second) + 1; len(seen) != want {
+			t.Errorf("%v has %d answers, want %d", r.RetryAfter, len(seen), want)
+		}
+	}
+}
+
+func TestValidateSaysWhatIsWrong(t *testing.T) {
+	for want, cfg := range map[string]Config{
+		"limit is missing":    {},
+		"too long":            {Name: strings.Repeat("x", 200), Limit: limit.Fixed(1)},
+		"cannot be printed":   {Name: "a\nb", Limit: limit.Fixed(1)},
+		"objective -1s":       {Limit: limit.Fixed(1), Objective: -time.Second},
+		"limit -1":            {Limit: limit.Fixed(-1)},
+		"is longer than obje": {Limit: limit.Fixed(1), Objective: time.Second, Service: 2 * time.Second},
+	} {
+		err := cfg.Validate()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", cfg, err, want)
+			continue
+		}
+		func() {
+			defer func() {
+				if got := recover(); got != "goodput: "+err.Error() {
+					t.Errorf("New panics with %v, want %q", got, err)
+				}
+			}()
+			New(cfg)
+		}()
+	}
+}
+
+func TestUnknownPriorityPanics(t *testing.T) {
+	l := New(Config{Limit: limit.Fixed(1)})
+	for _, misuse := range []func(){
+		func() { WithPriority(context.Background(), Background+1) },
+		func() { _, _ = l.AcquireWork(context.Background(), Work{Priority: 99}) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			misuse()
+		}()
+	}
+}
