@@ -254,7 +254,7 @@ func (c *Core) end(o Outcome, n int64) {
 // stays, with a new Alarm. It reports whether the waiter is decided; that it
 // already was counts nothing.
 func (c *Core) Cancel(now time.Duration, w *Waiter, why Reason) bool {
-	c.enter(now)
+	c.tick(now)
 	if w.verdict != Queued {
 		return true
 	}
@@ -265,6 +265,7 @@ func (c *Core) Cancel(now time.Duration, w *Waiter, why Reason) bool {
 		}
 	}
 	c.drop(w, why)
+	c.reorder()  // only now: nobody else may decide w
 	c.dispatch() // it may have kept others out of slots that were too few for it
 	return true
 }
@@ -377,10 +378,10 @@ func (c *Core) Reconfigure(now time.Duration, cfg Config) error {
 	}
 	c.configure(cfg)
 	for c.waiting > c.cfg.MaxItems {
-		c.drop(c.hindmost(), QueueFull)
+		c.tell(c.hindmost(), QueueFull)
 	}
 	for c.bytes > c.cfg.MaxBytes {
-		c.drop(c.hindmost(), BytesFull)
+		c.tell(c.hindmost(), BytesFull)
 	}
 	c.setLimit(n)
 	return nil

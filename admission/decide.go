@@ -25,9 +25,8 @@ const (
 	budgetsDiffer = 1.1
 )
 
-// enter starts every call: it moves the clock, closes the windows that ended
-// and brings the order and the depth in force up to date.
-func (c *Core) enter(now time.Duration) {
+// tick moves the clock and closes the windows that ended.
+func (c *Core) tick(now time.Duration) {
 	if c.lent > 0 {
 		panic("admission: settle what was lent before any other call")
 	}
@@ -36,6 +35,16 @@ func (c *Core) enter(now time.Duration) {
 	if c.load.roll(c.now) {
 		c.retune()
 	}
+}
+
+// enter starts every call that may decide.
+func (c *Core) enter(now time.Duration) {
+	c.tick(now)
+	c.reorder()
+}
+
+// reorder brings the order and the depth in force up to date.
+func (c *Core) reorder() {
 	if c.waiting == 0 {
 		return
 	}
@@ -43,9 +52,10 @@ func (c *Core) enter(now time.Duration) {
 	if c.order == FIFO && c.cfg.Order == Auto && stood >= c.patience() {
 		if o := c.standingOrder(); o == EDF || c.age() >= c.hopeless() {
 			c.setOrder(o)
+			c.dispatch() // who is first now may fit slots that were too few for who was (I2)
 		}
 	}
-	if !c.overload && stood >= holds*c.cfg.Objective && c.rho() > 1 {
+	if c.waiting > 0 && !c.overload && stood >= holds*c.cfg.Objective && c.rho() > 1 {
 		c.overload = true
 		c.retune()
 	}

@@ -34,9 +34,9 @@ type Stats struct {
 	LimitChanges   uint64
 }
 
-// Stats returns the numbers at now.
+// Stats returns the numbers at now. It decides nothing: Next has nothing new.
 func (c *Core) Stats(now time.Duration) Stats {
-	c.enter(now)
+	c.tick(now)
 	s := Stats{
 		Limit: c.limit, InUse: c.inUse, Running: c.running,
 		Waiting: c.waiting, WaitingCost: c.cost, WaitingBytes: c.bytes, Exempt: c.exempt,

@@ -1,0 +1,432 @@
+package admission
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/goodput/goodput/limit"
+)
+
+var modelSeed = flag.Uint64("model.seed", 0, "of the random operations against the model; 0 is the default one")
+
+// A duel plays the same operations on a core and on the model, and compares
+// after each: the verdict, the reason, who else was decided and in which order,
+// the alarms and the counters.
+type duel struct {
+	core  *Core
+	model *model
+	now   time.Duration
+	cfg   Config
+	pick  func(n int) int // the next choice: 0 to n-1
+
+	names   int
+	waiting []*duelist
+	running []*duelist
+	batch   Batch
+	last    string // operation
+}
+
+// A duelist is one request on both sides.
+type duelist struct {
+	name   int
+	cost   int
+	exempt bool
+	w      *Waiter
+	p      *place
+}
+
+func newDuel(pick func(int) int) (*duel, error) {
+	d := &duel{pick: pick}
+	for {
+		d.cfg = d.config()
+		core, err := New(d.cfg)
+		if err == nil {
+			d.core = core
+			break
+		}
+		if d.cfg.Overflow != Block { // the only pair that contradicts itself
+			return nil, err
+		}
+		d.cfg.Depth = 3
+		if d.core, err = New(d.cfg); err != nil {
+			return nil, err
+		}
+		break
+	}
+	d.model = newModel(d.cfg, numbersOf(d.core))
+	return d, nil
+}
+
+func (d *duel) config() Config {
+	choose := func(v ...int) int { return v[d.pick(len(v))] }
+	return Config{
+		Limit:     limit.Fixed(choose(1, 1, 2, 3, 4, 6, 0)),
+		Objective: time.Duration(choose(400, 60, 150)) * ms,
+		Service:   time.Duration(choose(0, 4, 12, 40)) * ms,
+		Depth:     choose(0, 0, 3, 8, 1, NoQueue),
+		MaxItems:  choose(60, 60, 12, 4),
+		MaxBytes:  int64(choose(0, 100)),
+		MaxWait:   time.Duration(choose(0, 0, 30, 2000)) * ms,
+		Overflow:  Overflow(choose(0, 0, 0, 1, 2, 3)),
+		Order:     Order(choose(0, 0, 0, 0, 1, 2, 3)),
+		Exempt:    choose(1, 3),
+	}
+}
+
+// step plays one operation and returns what differs.
+func (d *duel) step() error {
+	if d.pick(4) == 0 {
+		d.now += time.Duration([]int{1, 3, 10, 40, 200}[d.pick(5)]) * ms
+	}
+	if d.pick(400) == 0 {
+		d.now = max(0, d.now-5*ms) // a driver whose clock goes back
+	}
+	before := numbersOf(d.core)
+	if err := d.play(before); err != nil {
+		return fmt.Errorf("%s: %w", d.last, err)
+	}
+	if err := d.compare(); err != nil {
+		return fmt.Errorf("%s: %w", d.last, err)
+	}
+	return nil
+}
+
+func (d *duel) play(before numbersInForce) error {
+	tick := func() { d.model.tick(d.now, before, numbersOf(d.core)) }
+	enter := func() { tick(); d.model.reorder() }
+	switch k := d.pick(100); {
+	case k < 46:
+		return d.offer(enter)
+	case k < 78 && len(d.running) > 0:
+		r := take(&d.running, d.pick(len(d.running)))
+		e := End{Cost: r.cost, Exempt: r.exempt, Outcome: []Outcome{Completed, Late, Failed, Abandoned}[d.pick(4)]}
+		d.last = fmt.Sprintf("release %d", r.name)
+		d.core.Release(d.now, e)
+		enter()
+		d.model.release(e)
+	case k < 90 && len(d.waiting) > 0:
+		return d.cancel(tick)
+	case k < 94:
+		d.last = "observe"
+		for range d.pick(30) {
+			d.batch.Add(time.Duration(1+d.pick(60))*ms, 0, 1+d.pick(2), 0)
+		}
+		d.core.Observe(d.now, &d.batch)
+		d.batch.Reset()
+		enter()
+	case k < 97:
+		return d.lendAndSettle(enter)
+	case k == 97:
+		n := d.pick(7)
+		d.last = fmt.Sprintf("setlimit %d", n)
+		d.cfg.Limit = limit.Fixed(n)
+		if err := d.core.SetLimit(d.now, n); err != nil {
+			return err
+		}
+		enter()
+		d.model.setLimit(n)
+	case k == 98 && d.pick(4) == 0:
+		return d.reconfigure(enter)
+	case k == 99 && d.pick(200) == 0:
+		queue := d.pick(2) == 0
+		d.last = fmt.Sprintf("drain %v", queue)
+		d.core.Drain(d.now, queue)
+		enter()
+		d.model.drain = true
+		d.model.dropAll(Draining, func(*place) bool { return queue })
+	default:
+		d.last = "stats"
+		d.core.Stats(d.now)
+		tick()
+	}
+	return nil
+}
+
+func take[T any](s *[]T, i int) T {
+	v := (*s)[i]
+	*s = slices.Delete(*s, i, i+1)
+	return v
+}
+
+func (d *duel) request() Request {
+	choose := func(v ...int) int { return v[d.pick(len(v))] }
+	r := Request{
+		Cost: choose(0, 1, 1, 1, 1, 2, 3, 7), Bytes: int64(choose(0, 0, 10, 40, 101)), Deadline: Never,
+		Priority: Priority(choose(0, 1, 2, 2, 3, 4)), Attempt: choose(0, 1, 1, 2), Arrival: d.now,
+		Exempt: d.pick(40) == 0, NoWait: d.pick(30) == 0,
+	}
+	if d.pick(3) > 0 {
+		r.Deadline = d.now + time.Duration(choose(0, 5, 60, 150, 400, 410, 2000))*ms
+	}
+	if d.pick(4) == 0 {
+		r.Arrival = d.now - time.Duration(choose(0, 1, 5, 20, -50))*ms
+	}
+	if d.pick(10) == 0 {
+		r.Size = 1 + d.pick(20)
+	}
+	return r
+}
+
+func (d *duel) offer(enter func()) error {
+	r := d.request()
+	d.names++
+	a := &duelist{name: d.names, cost: max(r.Cost, 1)}
+	d.last = fmt.Sprintf("at %v offer %d %+v", d.now, a.name, r)
+	got := d.core.Offer(d.now, r)
+	enter()
+	verdict, reason, p := d.model.offer(r)
+	if got.Verdict != verdict || got.Reason != reason {
+		return fmt.Errorf("core says %d %v, model %d %v", got.Verdict, got.Reason, verdict, reason)
+	}
+	a.exempt = got.Exempt
+	switch verdict {
+	case Admitted:
+		d.running = append(d.running, a)
+	case Queued:
+		a.w, a.p = got.Waiter, p
+		got.Waiter.Ref = a
+		d.waiting = append(d.waiting, a)
+	}
+	return nil
+}
+
+// cancel: a caller leaves, an alarm that is due rings, or one rings too early.
+func (d *duel) cancel(tick func()) error {
+	a := d.waiting[d.pick(len(d.waiting))]
+	why := []Reason{Client, Parent, None, None, None, None}[d.pick(6)]
+	if why == None && d.pick(4) > 0 {
+		for _, b := range d.waiting {
+			if b.w.Alarm() < a.w.Alarm() {
+				a = b
+			}
+		}
+	}
+	d.last = fmt.Sprintf("at %v cancel %d %v", d.now, a.name, why)
+	got := d.core.Cancel(d.now, a.w, why)
+	tick()
+	if want := d.model.cancel(a.p, why); got != want {
+		return fmt.Errorf("core decides %v, model %v", got, want)
+	}
+	if got {
+		if again := d.core.Cancel(d.now, a.w, Client); !again {
+			return fmt.Errorf("a decided waiter is undecided")
+		}
+		d.waiting = slices.DeleteFunc(d.waiting, func(b *duelist) bool { return a == b })
+	}
+	return sameFate(a)
+}
+
+func sameFate(a *duelist) error {
+	if a.w.Verdict() != a.p.verdict || a.w.Reason() != a.p.reason {
+		return fmt.Errorf("%d: core %d %v, model %d %v", a.name, a.w.Verdict(), a.w.Reason(), a.p.verdict, a.p.reason)
+	}
+	if a.w.Alarm() != a.p.alarm {
+		return fmt.Errorf("%d: alarm at %v, model %v", a.name, a.w.Alarm(), a.p.alarm)
+	}
+	return nil
+}
+
+func (d *duel) lendAndSettle(enter func()) error {
+	n := d.core.Lend()
+	if want := d.model.lend(); n != want {
+		return fmt.Errorf("lend: core %d, model %d", n, want)
+	}
+	s := Settlement{Free: n}
+	for range d.pick(2 * (n + 1)) { // requests of cost 1 come and go
+		if s.Free > 0 && d.pick(3) > 0 {
+			d.names++
+			d.running = append(d.running, &duelist{name: d.names, cost: 1})
+			s.Free--
+			s.Admitted++
+			continue
+		}
+		i := slices.IndexFunc(d.running, func(a *duelist) bool { return a.cost == 1 && !a.exempt })
+		if i < 0 {
+			continue
+		}
+		take(&d.running, i)
+		s.Free++
+		s.Ended[Completed]++
+	}
+	d.last = fmt.Sprintf("at %v lend %d, settle %+v", d.now, n, s)
+	d.core.Settle(d.now, s)
+	enter()
+	d.model.settle(s)
+	return nil
+}
+
+func (d *duel) reconfigure(enter func()) error {
+	cfg := d.config()
+	if d.pick(2) == 0 {
+		cfg.Limit = d.cfg.Limit
+	}
+	d.last = fmt.Sprintf("reconfigure %+v", cfg)
+	if err := d.core.Reconfigure(d.now, cfg); err != nil {
+		return nil // and nothing has changed: compare will see
+	}
+	enter()
+	n := d.model.limit
+	if cfg.Limit != d.cfg.Limit {
+		n, _ = cfg.Limit.Start()
+	}
+	d.cfg = cfg
+	d.model.reconfigure(cfg, n)
+	return nil
+}
+
+// compare takes who was decided from both, and then the numbers.
+func (d *duel) compare() error {
+	for i := 0; ; i++ {
+		w := d.core.Next()
+		if w == nil {
+			if i < len(d.model.told) {
+				return fmt.Errorf("core decided %d, model %d", i, len(d.model.told))
+			}
+			break
+		}
+		a := w.Ref.(*duelist)
+		if i >= len(d.model.told) || d.model.told[i] != a.p {
+			return fmt.Errorf("core decided %d as number %d, the model did not", a.name, i)
+		}
+		if err := sameFate(a); err != nil {
+			return err
+		}
+		d.waiting = slices.DeleteFunc(d.waiting, func(b *duelist) bool { return a == b })
+		if w.Verdict() == Admitted {
+			d.running = append(d.running, a)
+		}
+	}
+	d.model.told = d.model.told[:0]
+	if err := d.core.Check(); err != nil {
+		return err
+	}
+	got := d.core.Stats(d.now)
+	d.model.now = max(d.model.now, d.now)
+	want := d.model.stats()
+	// What was measured is not the model's.
+	want.Depth, want.Overload, want.Load, want.RetryAfter = got.Depth, got.Overload, got.Load, got.RetryAfter
+	want.MaxItems, want.MaxBytes, want.Derivation = d.model.cfg.MaxItems, d.model.cfg.MaxBytes, got.Derivation
+	if got != want {
+		return fmt.Errorf("core  %+v\nmodel %+v", got, want)
+	}
+	return nil
+}
+
+// finish ends everybody and requires that nothing is left.
+func (d *duel) finish() error {
+	for len(d.waiting)+len(d.running) > 0 {
+		before := numbersOf(d.core)
+		tick := func() { d.model.tick(d.now, before, numbersOf(d.core)) }
+		d.last = "finish"
+		if len(d.waiting) > 0 {
+			a := d.waiting[0]
+			d.core.Cancel(d.now, a.w, Client)
+			tick()
+			d.model.cancel(a.p, Client)
+			d.waiting = d.waiting[1:]
+		} else {
+			r := take(&d.running, 0)
+			e := End{Cost: r.cost, Exempt: r.exempt, Outcome: Completed}
+			d.core.Release(d.now, e)
+			tick()
+			d.model.reorder()
+			d.model.release(e)
+		}
+		if err := d.compare(); err != nil {
+			return err
+		}
+	}
+	if c := d.core; c.inUse != 0 || c.running != 0 || c.waiting != 0 || c.cost != 0 || c.bytes != 0 || c.exempt != 0 {
+		return fmt.Errorf("left at the end: %+v", c.Stats(d.now))
+	}
+	return nil
+}
+
+// TestModel plays a million random operations, or 50,000 under the race
+// detector and with -short.
+func TestModel(t *testing.T) {
+	steps := 1_000_000
+	if raceEnabled || testing.Short() {
+		steps = 50_000
+	}
+	seed := uint64(20261130)
+	if *modelSeed != 0 {
+		seed = *modelSeed
+	}
+	t.Logf("-model.seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	seen := map[string]int{}
+	for done := 0; done < steps; {
+		d, err := newDuel(rng.IntN)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		for range 2000 {
+			if err := d.step(); err != nil {
+				t.Fatalf("-model.seed %d, step %d, %+v\n%v", seed, done, d.cfg, err)
+			}
+			seen[d.core.order.String()]++
+			if d.core.overload {
+				seen["overload"]++
+			}
+			done++
+		}
+		if err := d.finish(); err != nil {
+			t.Fatalf("-model.seed %d, step %d, %+v\n%v", seed, done, d.cfg, err)
+		}
+		for r, n := range d.core.counts.refusals {
+			seen[Reason(r).String()] += int(n)
+		}
+	}
+	// A comparison of what never happens proves nothing.
+	for _, what := range []string{
+		"fifo", "newest_first", "edf", "overload", "queue_full", "bytes_full", "too_costly", "too_large",
+		"no_budget", "shed", "displaced", "wait_bound", "unavailable", "draining", "deadline", "doomed", "client", "parent",
+	} {
+		if seen[what] < steps/20_000 {
+			t.Errorf("%s happened %d times in %d steps", what, seen[what], steps)
+		}
+	}
+	t.Log(seen)
+}
+
+// FuzzCore takes its choices from bytes.
+func FuzzCore(f *testing.F) {
+	f.Add([]byte{})
+	for seed := range uint64(4) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		b := make([]byte, 600)
+		for i := range b {
+			b[i] = byte(rng.Uint32())
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		d, err := newDuel(func(n int) int {
+			if len(data) == 0 {
+				return 0
+			}
+			v := int(data[0]) % n
+			data = data[1:]
+			return v
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3000 {
+			if len(data) == 0 {
+				break
+			}
+			if err := d.step(); err != nil {
+				t.Fatalf("%+v\n%v", d.cfg, err)
+			}
+		}
+		if err := d.finish(); err != nil {
+			t.Fatalf("%+v\n%v", d.cfg, err)
+		}
+	})
+}

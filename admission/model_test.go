@@ -1,0 +1,526 @@
+package admission
+
+import (
+	"slices"
+	"time"
+)
+
+// A model is the core again, as plainly as it can be said: one slice of those
+// who wait, searched for every question. It decides by itself; of the core it
+// knows only the numbers that were measured.
+type model struct {
+	cfg    Config         // with defaults
+	num    numbersInForce // those after the call, for all but the order
+	before numbersInForce
+	now    time.Duration
+	limit  int
+	inUse  int
+	runs   int
+	lent   int
+	probe  int // exempt requests in flight
+	drain  bool
+
+	queue  []*place // in the order of offer
+	order  Order
+	stood  time.Duration
+	budget [2]time.Duration // the shortest, the longest since the queue was empty
+	passed [priorities]int
+	seq    int
+
+	told   []*place // who was decided, in order
+	counts counts
+}
+
+// numbersInForce are what the model takes from the core.
+type numbersInForce struct {
+	quantile, rate     float64
+	depth              int
+	patience, hopeless time.Duration
+}
+
+func numbersOf(c *Core) numbersInForce {
+	return numbersInForce{c.quantile, c.rate(), c.depth, c.patience(), c.hopeless()}
+}
+
+// A place is a request that waits or has waited.
+type place struct {
+	Request
+	seq            int
+	offered, bound time.Duration
+	alarm          time.Duration
+	verdict        Verdict
+	reason         Reason
+}
+
+func (p *place) due() time.Duration { return min(p.Deadline, p.bound) }
+func (p *place) retry() bool        { return p.Attempt > 1 }
+
+func newModel(cfg Config, num numbersInForce) *model {
+	m := &model{order: FIFO, num: num, stood: Never}
+	m.limit, _ = cfg.Limit.Start()
+	m.configure(cfg)
+	return m
+}
+
+func (m *model) configure(cfg Config) {
+	m.cfg = cfg.WithDefaults()
+	if m.cfg.Order != Auto {
+		m.order = m.cfg.Order
+	}
+}
+
+// tick is given the numbers before the call and after it.
+func (m *model) tick(now time.Duration, before, after numbersInForce) {
+	m.now, m.num, m.before = max(m.now, now), after, before
+}
+
+func (m *model) reorder() {
+	before := m.before
+	if len(m.queue) > 0 && m.order == FIFO && m.cfg.Order == Auto && m.now-m.stood >= before.patience {
+		if o := m.standing(); o == EDF || m.age() >= before.hopeless {
+			m.order = o
+			m.dispatch()
+		}
+	}
+}
+
+// age is that of whoever waits longest among the heads of the priorities.
+func (m *model) age() (age time.Duration) {
+	for pr := Critical; pr <= Background; pr++ {
+		if l := m.line(pr); len(l) > 0 {
+			age = max(age, m.now-l[0].offered)
+		}
+	}
+	return age
+}
+
+func (m *model) standing() Order {
+	if float64(m.budget[1]) > 1.1*float64(m.budget[0]) {
+		return EDF
+	}
+	return NewestFirst
+}
+
+// line returns those of a priority by root arrival, then offer.
+func (m *model) line(pr Priority) (l []*place) {
+	for _, p := range m.queue {
+		if p.Priority == pr {
+			l = append(l, p)
+		}
+	}
+	slices.SortStableFunc(l, func(a, b *place) int { return int(min(1, max(-1, a.Arrival-b.Arrival))) })
+	return l
+}
+
+func (m *model) sums() (cost int, bytes int64) {
+	for _, p := range m.queue {
+		cost, bytes = cost+p.Cost, bytes+p.Bytes
+	}
+	return cost, bytes
+}
+
+func (m *model) free() int { return m.limit - m.inUse - m.lent }
+
+func (m *model) need(size int) time.Duration { return seconds(m.num.quantile * float64(size)) }
+
+func (m *model) over(p *place) Reason {
+	switch {
+	case m.now >= p.Deadline:
+		return Deadline
+	case p.Deadline != Never && p.Deadline-m.now < m.need(p.Size):
+		return Doomed
+	case m.now >= p.bound:
+		return WaitBound
+	}
+	return None
+}
+
+func (m *model) arm(p *place) {
+	p.alarm = p.bound
+	if p.Deadline != Never {
+		p.alarm = min(p.alarm, p.Deadline-m.need(p.Size)+1)
+	}
+}
+
+// offer returns the verdict, the reason, and the place of who waits.
+func (m *model) offer(r Request) (Verdict, Reason, *place) {
+	if r.Exempt && m.probe < m.cfg.Exempt {
+		m.probe++
+		m.counts.exempt++
+		return Admitted, None, nil
+	}
+	m.counts.arrivals++
+	r.Cost = max(r.Cost, 1)
+	if r.Size <= 0 {
+		r.Size = r.Cost
+	}
+	if r.Priority == 0 {
+		r.Priority = Default
+	}
+	r.Arrival = min(r.Arrival, m.now)
+	if why := m.atTheDoor(r); why != None {
+		return m.refuse(why)
+	}
+	if len(m.queue) == 0 && r.Cost <= m.free() {
+		m.inUse, m.runs = m.inUse+r.Cost, m.runs+1
+		m.counts.immediate++
+		return Admitted, None, nil
+	}
+	p := &place{Request: r, offered: m.now, bound: Never, verdict: Queued}
+	if r.Deadline == Never {
+		p.bound = m.now + m.cfg.MaxWait
+	}
+	switch {
+	case r.NoWait:
+		return m.refuse(QueueFull)
+	case m.limit == 0 && m.num.depth == 0:
+		return m.refuse(Unavailable)
+	case r.Deadline != Never && m.predict(p) > r.Deadline-m.now-m.need(r.Size):
+		return m.refuse(NoBudget)
+	}
+	victims, why := m.room(p)
+	if why != None {
+		return m.refuse(why)
+	}
+	m.push(p)
+	for _, v := range victims {
+		if why = m.over(v); why == None {
+			why = Displaced
+		}
+		m.tell(v, why)
+	}
+	m.dispatch()
+	m.told = slices.DeleteFunc(m.told, func(q *place) bool { return q == p })
+	return p.verdict, p.reason, p
+}
+
+func (m *model) atTheDoor(r Request) Reason {
+	switch {
+	case m.drain:
+		return Draining
+	case r.Deadline <= m.now:
+		return Deadline
+	case m.limit > 0 && r.Cost > m.limit:
+		return TooCostly
+	case r.Bytes > m.cfg.MaxBytes:
+		return TooLarge
+	}
+	return None
+}
+
+func (m *model) refuse(why Reason) (Verdict, Reason, *place) {
+	m.count(why)
+	return Refused, why, nil
+}
+
+func (m *model) count(why Reason) {
+	m.counts.refusals[why]++
+	m.counts.outcomes[why.Outcome()]++
+}
+
+func (m *model) predict(p *place) time.Duration {
+	if m.limit == 0 {
+		return 0
+	}
+	units := p.Cost - m.free()
+	for _, q := range m.queue {
+		switch {
+		case q.Priority < p.Priority:
+			units += q.Cost
+		case q.Priority > p.Priority || m.order == NewestFirst:
+		case m.order == FIFO || q.due() <= p.due():
+			units += q.Cost
+		}
+	}
+	if units <= 0 {
+		return 0
+	}
+	return seconds(float64(units) / m.num.rate)
+}
+
+// room returns who must go for p, or why there is no room.
+func (m *model) room(p *place) ([]*place, Reason) {
+	lack := m.lack(p, nil)
+	if lack == None {
+		return nil, None
+	}
+	who := m.givesWay(p)
+	for i := range who {
+		if m.lack(p, who[:i+1]) == None {
+			return who[:i+1], None
+		}
+	}
+	outranked := len(m.queue) > 0
+	for _, q := range m.queue {
+		sheltered := q.Priority == p.Priority && p.retry() && !m.hasRetry(p.Priority)
+		outranked = outranked && (q.Priority < p.Priority || sheltered)
+	}
+	if lack == QueueFull && outranked {
+		return nil, Shed
+	}
+	return nil, lack
+}
+
+func (m *model) hasRetry(pr Priority) bool {
+	return slices.ContainsFunc(m.queue, func(q *place) bool { return q.Priority == pr && q.retry() })
+}
+
+func (m *model) lack(p *place, without []*place) Reason {
+	n, cost, bytes := len(m.queue)+1-len(without), p.Cost, p.Bytes
+	c, b := m.sums()
+	cost, bytes = cost+c, bytes+b
+	for _, v := range without {
+		cost, bytes = cost-v.Cost, bytes-v.Bytes
+	}
+	switch {
+	case n > m.cfg.MaxItems:
+		return QueueFull
+	case bytes > m.cfg.MaxBytes:
+		return BytesFull
+	case m.cfg.Overflow == Block || n == 1 && m.num.depth > 0 || cost <= m.num.depth:
+		return None
+	}
+	return QueueFull
+}
+
+// givesWay returns who gives way to p, in that order.
+func (m *model) givesWay(p *place) (who []*place) {
+	add := func(q *place) {
+		if !slices.Contains(who, q) {
+			who = append(who, q)
+		}
+	}
+	switch m.cfg.Overflow {
+	case RefuseNewest, Block:
+		return nil
+	case EvictOldest:
+		who = slices.Clone(m.queue)
+		slices.SortStableFunc(who, func(a, b *place) int { return int(min(1, max(-1, a.Arrival-b.Arrival))) })
+		return who
+	}
+	for pr := Critical; pr <= Background; pr++ {
+		for _, q := range m.line(pr) {
+			if m.over(q) == None {
+				break
+			}
+			add(q)
+		}
+	}
+	newest := m.order == NewestFirst
+	for pr := Background; pr >= p.Priority; pr-- {
+		for _, q := range m.queue { // retries in the order of offer
+			if q.Priority == pr && q.retry() && (pr > p.Priority || newest || !p.retry()) {
+				add(q)
+			}
+		}
+		l := m.line(pr)
+		if !newest {
+			slices.Reverse(l)
+		}
+		for _, q := range l {
+			if !q.retry() && (pr > p.Priority || newest && !p.retry()) {
+				add(q)
+			}
+		}
+	}
+	return who
+}
+
+func (m *model) push(p *place) {
+	m.seq++
+	p.seq = m.seq
+	m.arm(p)
+	budget := p.due() - m.now
+	if len(m.queue) == 0 {
+		m.stood, m.budget = m.now, [2]time.Duration{budget, budget}
+	}
+	m.budget = [2]time.Duration{min(m.budget[0], budget), max(m.budget[1], budget)}
+	if m.order == NewestFirst && m.cfg.Order == Auto && m.standing() == EDF {
+		m.order = EDF
+	}
+	m.queue = append(m.queue, p)
+}
+
+func (m *model) leave(p *place, v Verdict, why Reason) {
+	p.verdict, p.reason = v, why
+	m.queue = slices.DeleteFunc(m.queue, func(q *place) bool { return q == p })
+	if len(m.line(p.Priority)) == 0 {
+		m.passed[p.Priority-1] = 0
+	}
+	if len(m.queue) == 0 {
+		m.stood = Never
+		if m.cfg.Order == Auto {
+			m.order = FIFO
+		}
+	}
+	if v == Refused {
+		m.count(why)
+	}
+}
+
+func (m *model) tell(p *place, why Reason) {
+	m.leave(p, Refused, why)
+	m.told = append(m.told, p)
+}
+
+// best returns who of a priority goes first.
+func (m *model) best(pr Priority) *place {
+	l := m.line(pr)
+	switch {
+	case len(l) == 0:
+		return nil
+	case m.order == NewestFirst:
+		return l[len(l)-1]
+	case m.order == FIFO:
+		return l[0]
+	}
+	slices.SortStableFunc(l, func(a, b *place) int { return int(min(1, max(-1, a.due()-b.due()))) })
+	return l[0]
+}
+
+func (m *model) first() *place {
+	var top *place
+	for pr := Critical; pr <= Background; pr++ {
+		p := m.best(pr)
+		if p != nil && m.passed[pr-1] >= 32 {
+			return p
+		}
+		if top == nil {
+			top = p
+		}
+	}
+	return top
+}
+
+func (m *model) dispatch() {
+	for len(m.queue) > 0 {
+		p := m.first()
+		if why := m.over(p); why != None {
+			m.tell(p, why)
+			continue
+		}
+		if p.Cost > m.free() {
+			return
+		}
+		m.leave(p, Admitted, None)
+		m.told = append(m.told, p)
+		m.inUse, m.runs = m.inUse+p.Cost, m.runs+1
+		m.counts.dequeued++
+		m.passed[p.Priority-1] = 0
+		for pr := p.Priority + 1; pr <= Background; pr++ {
+			if len(m.line(pr)) > 0 {
+				m.passed[pr-1]++
+			}
+		}
+	}
+}
+
+func (m *model) release(e End) {
+	if e.Exempt {
+		m.probe--
+		return
+	}
+	m.inUse, m.runs = m.inUse-max(e.Cost, 1), m.runs-1
+	m.counts.outcomes[e.Outcome]++
+	m.dispatch()
+}
+
+func (m *model) cancel(p *place, why Reason) bool {
+	if p.verdict != Queued {
+		return true
+	}
+	if why == None {
+		if why = m.over(p); why == None {
+			m.arm(p)
+			return false
+		}
+	}
+	m.leave(p, Refused, why)
+	m.reorder()
+	m.dispatch()
+	return true
+}
+
+func (m *model) setLimit(n int) {
+	if n != m.limit {
+		m.counts.limitChanges++
+	}
+	m.limit = n
+	m.dropAll(TooCostly, func(p *place) bool { return n > 0 && p.Cost > n })
+	m.dispatch()
+}
+
+func (m *model) dropAll(why Reason, pick func(*place) bool) {
+	for pr := Critical; pr <= Background; pr++ {
+		for _, p := range m.line(pr) {
+			if pick(p) {
+				m.tell(p, why)
+			}
+		}
+	}
+}
+
+func (m *model) reconfigure(cfg Config, limit int) {
+	if m.cfg.Order != Auto && cfg.Order == Auto {
+		m.order = FIFO
+	}
+	m.configure(cfg)
+	for len(m.queue) > m.cfg.MaxItems {
+		m.tell(m.hindmost(), QueueFull)
+	}
+	for _, b := m.sums(); b > m.cfg.MaxBytes; _, b = m.sums() {
+		m.tell(m.hindmost(), BytesFull)
+	}
+	m.setLimit(limit)
+}
+
+func (m *model) hindmost() *place {
+	for pr := Background; ; pr-- {
+		l := m.line(pr)
+		if len(l) == 0 {
+			continue
+		}
+		for _, p := range m.queue {
+			if p.Priority == pr && p.retry() {
+				return p
+			}
+		}
+		if m.order == NewestFirst {
+			return l[0]
+		}
+		return l[len(l)-1]
+	}
+}
+
+func (m *model) lend() int {
+	if len(m.queue) > 0 || m.drain || m.lent > 0 {
+		return 0
+	}
+	m.lent = max(0, m.free())
+	return m.lent
+}
+
+func (m *model) settle(s Settlement) {
+	for o, n := range s.Ended {
+		m.counts.outcomes[o] += uint64(n)
+		m.runs -= int(n)
+	}
+	m.inUse, m.lent = m.inUse+m.lent-s.Free, 0
+	m.runs += int(s.Admitted)
+	m.counts.arrivals += uint64(s.Admitted)
+	m.counts.immediate += uint64(s.Admitted)
+	m.dispatch()
+}
+
+// stats are those that the model knows.
+func (m *model) stats() Stats {
+	cost, bytes := m.sums()
+	s := Stats{
+		Limit: m.limit, InUse: m.inUse, Running: m.runs, Waiting: len(m.queue), WaitingCost: cost,
+		WaitingBytes: bytes, Exempt: m.probe, Age: m.age(), Order: m.order, Draining: m.drain,
+		Arrivals: m.counts.arrivals, Immediate: m.counts.immediate, Dequeued: m.counts.dequeued,
+		Outcomes: m.counts.outcomes, Refusals: m.counts.refusals,
+		ExemptAdmitted: m.counts.exempt, LimitChanges: m.counts.limitChanges,
+	}
+	return s
+}
