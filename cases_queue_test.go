@@ -138,11 +138,11 @@ func TestC022NobodyIsOvertaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const service = 10 * time.Millisecond
 		l := fixed(2, 100)
-		stop := false // written while everybody sleeps
+		var stop atomic.Bool
 		var wg sync.WaitGroup
 		for range 50 {
 			wg.Go(func() {
-				for !stop {
+				for !stop.Load() {
 					err := l.Do(context.Background(), func(context.Context) error { time.Sleep(service); return nil })
 					if err != nil {
 						t.Error(err)
@@ -164,7 +164,7 @@ func TestC022NobodyIsOvertaken(t *testing.T) {
 			slot.Release()
 			time.Sleep(service)
 		}
-		stop = true
+		stop.Store(true)
 		wg.Wait()
 		checkEmpty(t, l)
 	})
