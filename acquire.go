@@ -45,6 +45,7 @@ func (l *Limiter) AcquireWork(ctx context.Context, w Work) (Slot, error) {
 		g, ok = l.fast(&r)
 	case errors.Is(err, context.DeadlineExceeded):
 		r.Deadline = min(r.Deadline, l.now()-1) // over, whatever the context says when
+		r.Exempt = false                        // a probe that nobody waits for runs no more than others
 	default:
 		return Slot{}, l.refuseGone()
 	}
@@ -140,6 +141,9 @@ func (l *Limiter) slow(ctx context.Context, r admission.Request) (grant, *Reject
 	case w != nil:
 		refusal = l.await(ctx, w, alarm)
 		g.start, g.with().waited = w.decidedAt, w.waited
+		if g.due == 0 {
+			g.due = now + s.objective // from its arrival, not from its slot
+		}
 	}
 	return g, refusal
 }

@@ -21,9 +21,9 @@ import (
 //	collect who was decided and lend again; unlock; wake
 //
 // The clock is read after locking, so the core sees time in order; goroutines
-// are woken after unlocking, so they do not run into the lock. No
-// lock is ever held together with another, and no code of the user, no logging
-// and no waiting happens under one.
+// are woken after unlocking, so they do not run into the lock. No lock is ever
+// held together with another, and no code of the user, no logging and no waiting
+// happens under one.
 type Limiter struct {
 	// Read by every request, written rarely.
 	epoch    time.Time                // instants are time since then, monotonic

@@ -76,6 +76,34 @@ func TestDoomedIsToldAtItsDoomTime(t *testing.T) {
 	})
 }
 
+// Without a deadline, in time is within the objective of the arrival, and the
+// wait counts.
+func TestWaitCountsInTheVerdict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const objective = 400 * time.Millisecond
+		for _, c := range []struct {
+			waits, works time.Duration
+			want         Outcome
+		}{
+			{300 * time.Millisecond, 100 * time.Millisecond, Completed},
+			{300 * time.Millisecond, 101 * time.Millisecond, Late},
+		} {
+			l := New(Config{Limit: limit.Fixed(1), Objective: objective, Depth: 10, Order: FIFO})
+			first := mustAcquire(t, l)
+			time.AfterFunc(c.waits, first.Release)
+			second := mustAcquire(t, l)
+			time.Sleep(c.works)
+			second.Release()
+			s := l.Stats()
+			s.Outcomes[Completed]-- // the first
+			if s.Outcomes[c.want] != 1 || second.Waited() != c.waits {
+				t.Errorf("waited %v, worked %v: outcomes %v, want one %v", second.Waited(), c.works, s.Outcomes, c.want)
+			}
+			checkEmpty(t, l)
+		}
+	})
+}
+
 func TestWaitBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(Config{Limit: limit.Fixed(1), MaxWait: 300 * time.Millisecond})
