@@ -28,6 +28,7 @@ const (
 // program is the command line. Each command is a file beside this one.
 type program struct {
 	Serve   serveCmd   `cmd:"" help:"Protect a service: a reverse proxy that admits what can be served in time."`
+	Demo    demoCmd    `cmd:"" help:"Show one overload twice, without protection and with it."`
 	Version versionCmd `cmd:"" help:"Print version, revision and Go version."`
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/goodput/goodput"
 	"github.com/goodput/goodput/cmd/goodput/internal/metrics"
 	"github.com/goodput/goodput/cmd/goodput/internal/watch"
+	"github.com/goodput/goodput/goodputhttp"
 	"github.com/goodput/goodput/limit"
 )
 
@@ -28,8 +29,11 @@ func newAdmin(cfg goodput.Config) (*goodput.Limiter, *Admin) {
 	return lim, New(Config{
 		Limiters: []metrics.Source{{Limiter: lim, Longest: cfg.Objective}},
 		Proxy: metrics.Proxy{
-			Connections: func() (int64, int64) { return 3, 1 },
-			Failures:    func() map[string]uint64 { return map[string]uint64{"unreachable": 0, "broken": 2} },
+			Open:     func() int64 { return 3 },
+			Failures: func() map[string]uint64 { return map[string]uint64{"unreachable": 0, "broken": 2} },
+			Door: func() goodputhttp.Stats {
+				return goodputhttp.Stats{Upgraded: 1, SlowBodies: 5, DeadlineErrors: map[string]uint64{"Expect-Within": 4}}
+			},
 		},
 		Hosts: []string{"ops.internal"},
 	})
@@ -171,7 +175,8 @@ func TestSeriesExistFromTheStart(t *testing.T) {
 		`goodput_concurrency_limit{limiter="default"}`: 60, `goodput_objective_seconds{limiter="default"}`: 0.4,
 		`goodput_queue_size_limit_bytes{limiter="default"}`: 64 << 20,
 		`goodput_connections_usage{kind="open"}`:            3, `goodput_connections_usage{kind="upgraded"}`: 1,
-		`goodput_upstream_failures_total{kind="broken"}`: 2,
+		`goodput_upstream_failures_total{kind="broken"}`: 2, `goodput_bodies_refused_total{kind="slow"}`: 5,
+		`goodput_deadline_errors_total{header="Expect-Within"}`: 4,
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %v, want %v", name, got[name], want)

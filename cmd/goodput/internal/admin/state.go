@@ -96,7 +96,7 @@ func (a *Admin) state(w http.ResponseWriter, _ *http.Request) {
 		stats := src.Limiter.Stats()
 		s.Limiters = append(s.Limiters, limiterState(&stats))
 	}
-	s.Connections.Open, s.Connections.Upgraded = a.cfg.Proxy.Connections()
+	s.Connections = Connections{Open: a.cfg.Proxy.Open(), Upgraded: a.cfg.Proxy.Door().Upgraded}
 	writeJSON(w, s)
 }
 

@@ -4,16 +4,19 @@ import (
 	"strconv"
 
 	"github.com/goodput/goodput/cmd/goodput/internal/build"
+	"github.com/goodput/goodput/goodputhttp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
 // A Proxy is what the data path counts beside its limiters.
 type Proxy struct {
-	// Connections returns the open client connections and the upgraded ones.
-	Connections func() (open, upgraded int64)
+	// Open returns the client connections that speak HTTP.
+	Open func() int64
 	// Failures returns how often the upstream failed, by kind.
 	Failures func() map[string]uint64
+	// Door returns what is counted before a limiter is asked.
+	Door func() goodputhttp.Stats
 }
 
 // Registry returns a registry of its own (nothing that a library registers by
@@ -35,25 +38,45 @@ func Registry(c *Collector, p Proxy) *prometheus.Registry {
 	return r
 }
 
+func plain(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("goodput_"+name, help, labels, nil)
+}
+
 var (
-	connectionsDesc = prometheus.NewDesc("goodput_connections_usage",
-		"Client connections, by kind: open ones that speak HTTP, and upgraded ones.", []string{"kind"}, nil)
-	failuresDesc = prometheus.NewDesc("goodput_upstream_failures_total",
-		"Requests that the upstream did not answer, by kind.", []string{"kind"}, nil)
+	connectionsDesc = plain("connections_usage", "Client connections, by kind: open ones that speak HTTP, and upgraded ones.", "kind")
+	failuresDesc    = plain("upstream_failures_total", "Requests that the upstream did not answer, by kind.", "kind")
+	shedDesc        = plain("upstream_refusals_total", "Answers of the upstream that were themselves refusals for overload, passed on.")
+	deadlinesDesc   = plain("deadline_errors_total", "Requests whose deadline header could not be read and was ignored, by header.", "header")
+	bodiesDesc      = plain("bodies_refused_total", "Requests refused for their body before they arrived at a limiter, by kind: slow or malformed.", "kind")
+	bufferedDesc    = plain("bodies_buffered_bytes", "Bytes of request bodies in memory because they are read before their request queues.")
+	upgradesDesc    = plain("upgrades_total", "Connections that were upgraded, and upgrades that were refused for their number.", "result")
 )
 
 // Describe is for prometheus.Collector.
 func (p Proxy) Describe(ch chan<- *prometheus.Desc) {
-	ch <- connectionsDesc
-	ch <- failuresDesc
+	for _, d := range []*prometheus.Desc{connectionsDesc, failuresDesc, shedDesc, deadlinesDesc, bodiesDesc, bufferedDesc, upgradesDesc} {
+		ch <- d
+	}
 }
 
 // Collect is for prometheus.Collector.
 func (p Proxy) Collect(ch chan<- prometheus.Metric) {
-	open, upgraded := p.Connections()
-	ch <- prometheus.MustNewConstMetric(connectionsDesc, prometheus.GaugeValue, float64(open), "open")
-	ch <- prometheus.MustNewConstMetric(connectionsDesc, prometheus.GaugeValue, float64(upgraded), "upgraded")
-	for kind, n := range p.Failures() {
-		ch <- prometheus.MustNewConstMetric(failuresDesc, prometheus.CounterValue, float64(n), kind)
+	door := p.Door()
+	send := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, kind, v, labels...)
 	}
+	send(connectionsDesc, prometheus.GaugeValue, float64(p.Open()), "open")
+	send(connectionsDesc, prometheus.GaugeValue, float64(door.Upgraded), "upgraded")
+	for kind, n := range p.Failures() {
+		send(failuresDesc, prometheus.CounterValue, float64(n), kind)
+	}
+	send(shedDesc, prometheus.CounterValue, float64(door.UpstreamShed))
+	for header, n := range door.DeadlineErrors { // four, of our choice
+		send(deadlinesDesc, prometheus.CounterValue, float64(n), header)
+	}
+	send(bodiesDesc, prometheus.CounterValue, float64(door.SlowBodies), "slow")
+	send(bodiesDesc, prometheus.CounterValue, float64(door.BadBodies), "malformed")
+	send(bufferedDesc, prometheus.GaugeValue, float64(door.Buffered))
+	send(upgradesDesc, prometheus.CounterValue, float64(door.UpgradedTotal), "upgraded")
+	send(upgradesDesc, prometheus.CounterValue, float64(door.UpgradedRefused), "refused")
 }

@@ -161,15 +161,13 @@ func offersH2C(upgrade []string) bool {
 // listener stays open: who has not heard yet that we are leaving is served.
 func (p *Proxy) Retire() { p.retiring.Store(true) }
 
-// Connections returns how many client connections are open, and how many
-// connections were upgraded (WebSocket) and are no longer HTTP.
-func (p *Proxy) Connections() (open, upgraded int64) {
-	return p.open.Load(), p.admit.Stats().Upgraded
-}
+// Open returns how many client connections speak HTTP. Upgraded ones (WebSocket)
+// no longer do: Door counts them.
+func (p *Proxy) Open() int64 { return p.open.Load() }
 
-// Admission returns what the door counts beside the limiter: deadlines that
-// could not be read, bodies that never came, refusals of the upstream itself.
-func (p *Proxy) Admission() goodputhttp.Stats { return p.admit.Stats() }
+// Door returns what is counted beside the limiter: deadlines that could not be
+// read, bodies that never came, refusals of the upstream itself, upgrades.
+func (p *Proxy) Door() goodputhttp.Stats { return p.admit.Stats() }
 
 // Failures returns how often the upstream failed, by kind; every kind is there.
 func (p *Proxy) Failures() map[string]uint64 { return p.failures.counts() }
