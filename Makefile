@@ -12,7 +12,7 @@ WORKSPACE = $(shell go list -m -f '{{.Dir}}/...')
 FUZZTIME ?= 10s
 V ?=
 
-.PHONY: help build demo test race mutants fuzz lint bench bench-once e2e ci clean
+.PHONY: help build demo test race mutants fuzz fmt lint bench bench-once e2e ci clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,9 +40,15 @@ fuzz: ## each fuzz target for FUZZTIME=10s
 		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg" </dev/null; \
 	done
 
-lint: ## gofumpt, vet, staticcheck; each go.mod is tidy
-	@GOWORK=off go -C tools build -o ../bin/ tool
-	@unformatted=$$(bin/gofumpt -l .); [[ -z $$unformatted ]] || { echo "gofumpt -w:"; echo "$$unformatted"; exit 1; }
+bin/gofumpt: tools/go.mod
+	GOWORK=off go -C tools build -o ../bin/ tool
+	@touch bin/gofumpt bin/staticcheck bin/benchstat
+
+fmt: bin/gofumpt ## gofumpt -w
+	bin/gofumpt -w .
+
+lint: bin/gofumpt ## gofumpt, vet, staticcheck; each go.mod is tidy
+	@unformatted=$$(bin/gofumpt -l .); [[ -z $$unformatted ]] || { echo "not formatted, make fmt does:"; echo "$$unformatted"; exit 1; }
 	@for m in $(MODULES); do \
 		echo "lint $$m"; \
 		(cd $$m; export GOWORK=off; go mod tidy -diff; \

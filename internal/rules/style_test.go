@@ -136,10 +136,12 @@ func exported(f *ast.File) (ids []*ast.Ident) {
 const sleepNote = "// wall clock: "
 
 // checkSleep: a test waits for what it waits for, on a fake clock if it must
-// wait. The services of e2e and the rivals of bench have no fake clock.
+// wait. The tests of the program run processes and sockets, e2e runs services,
+// bench runs rivals: those have no fake clock.
 func checkSleep(t *tree) (bad []string) {
 	for _, f := range t.files {
-		if !f.test || f.name("testing/synctest") != "" || within(f.dir, "e2e") || within(f.dir, "bench") {
+		real := within(f.dir, program) || within(f.dir, "e2e") || within(f.dir, "bench")
+		if !f.test || real || f.name("testing/synctest") != "" {
 			continue
 		}
 		noted := map[int]bool{}
