@@ -66,14 +66,9 @@ func (v *visit) preread(leave func()) bool {
 		return true // the deadline has passed: the limiter refuses it
 	}
 	v.body = &body{source: v.r.Body}
-	// Only the bell sets a read deadline, so in the usual case there is none to
-	// clear while net/http already reads behind the body (golang/go#70834). Once
-	// it has rung the connection is good for one answer.
-	bell := time.AfterFunc(t, func() {
-		_ = http.NewResponseController(v.w).SetReadDeadline(longAgo)
-	})
+	b := ring(v.w, t)
 	err := v.fill()
-	switch rang := !bell.Stop(); {
+	switch rang := b.stop(); {
 	case rang:
 		if !v.budget.Deadline.IsZero() && !time.Now().Before(v.budget.Deadline) {
 			return true
@@ -100,8 +95,42 @@ func (v *visit) preread(leave func()) bool {
 	return false
 }
 
+// A bell ends the reads of a request after a time. Only then does it set a read
+// deadline, so in the usual case there is none to clear while net/http already
+// reads behind the body (golang/go#70834). Once it has rung, the connection is
+// good for one answer.
+type bell struct {
+	mu          sync.Mutex
+	timer       *time.Timer
+	rang, muted bool
+}
+
 // longAgo as a deadline ends whatever waits.
 var longAgo = time.Unix(1, 0)
+
+func ring(w http.ResponseWriter, after time.Duration) *bell {
+	b := new(bell)
+	b.timer = time.AfterFunc(after, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if !b.muted {
+			b.rang = true
+			_ = http.NewResponseController(w).SetReadDeadline(longAgo)
+		}
+	})
+	return b
+}
+
+// stop mutes the bell and reports whether it rang. When it has returned, the
+// bell does not touch the writer any more, which by then may be that of the next
+// request.
+func (b *bell) stop() bool {
+	b.timer.Stop()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.muted = true
+	return b.rang
+}
 
 // fill reads the body to its end or until as much is in memory as may be. The
 // buffer doubles as bytes arrive, so memory is held for what a client has sent,
