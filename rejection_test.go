@@ -16,8 +16,11 @@ func TestRejectionSaysWhatItIs(t *testing.T) {
 		reason              Reason
 		cancelled, deadline bool
 	}{
-		{QueueFull, false, false}, {Doomed, false, false}, {Deadline, false, true},
-		{Client, true, false}, {Parent, true, false},
+		{QueueFull, false, false},
+		{Doomed, false, false},
+		{Deadline, false, true},
+		{Client, true, false},
+		{Parent, true, false},
 	} {
 		var err error = &Rejection{Reason: c.reason, Outcome: c.reason.Outcome()}
 		if !errors.Is(err, ErrRejected) {

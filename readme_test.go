@@ -1,0 +1,87 @@
+package goodput_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/goodputhttp"
+	"github.com/goodput/goodput/limit"
+)
+
+// The snippets of the README, so that they compile and run as they stand there.
+
+func Example_readmeHTTP() {
+	http := http.NewServeMux()
+	search := goodputhttp.Handler(goodput.New(goodput.Config{Limit: limit.Fixed(1)}), http)
+
+	lim := goodput.New(goodput.Config{
+		Limit:     limit.Fixed(60),        // what may run at once
+		Objective: 400 * time.Millisecond, // p99 of wait + service that admitted work must meet
+	})
+	http.Handle("/search", goodputhttp.Handler(lim, search))
+}
+
+func Example_readmeDo() {
+	ctx := context.Background()
+	lim := goodput.New(goodput.Config{Limit: limit.Fixed(0), Depth: goodput.NoQueue})
+	query := func(context.Context, string) error { return nil }
+
+	err := lim.Do(ctx, func(ctx context.Context) error {
+		return query(ctx, "select pg_sleep(0.05)")
+	})
+	if rejection := (*goodput.Rejection)(nil); errors.As(err, &rejection) {
+		fmt.Println("not executed:", rejection.Reason, "retry after", rejection.Jittered())
+	}
+}
+
+// Every Go snippet of the README stands in an example, line by line.
+func TestReadmeSnippetsAreExamples(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var examples strings.Builder
+	files, _ := filepath.Glob("*_test.go")
+	for _, f := range files {
+		src, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		examples.WriteString(trimmed(string(src)))
+	}
+	blocks := fenced(string(readme), "go")
+	if len(blocks) < 2 {
+		t.Fatalf("%d Go snippets in the README, expected at least 2", len(blocks))
+	}
+	for _, b := range blocks {
+		if !strings.Contains(examples.String(), trimmed(b)) {
+			t.Errorf("no example has these lines of the README:\n%s", b)
+		}
+	}
+}
+
+// trimmed drops indentation, which differs between the two.
+func trimmed(s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		b.WriteString(strings.TrimSpace(line) + "\n")
+	}
+	return b.String()
+}
+
+// fenced returns the blocks of a Markdown text that are marked with a language.
+func fenced(text, lang string) (blocks []string) {
+	for _, part := range strings.Split(text, "```"+lang+"\n")[1:] {
+		block, _, _ := strings.Cut(part, "```")
+		blocks = append(blocks, block)
+	}
+	return blocks
+}
