@@ -68,8 +68,8 @@ func rawStatus(t *testing.T, p *process, request string) int {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // TCP
-	go io.WriteString(c, request)           //nolint:errcheck // it may be cut off
+	c.SetDeadline(time.Now().Add(patience)) // TCP
+	go io.WriteString(c, request)           // it may be cut off
 	res, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
 		t.Errorf("%.60q: no answer: %v", request, err)

@@ -137,7 +137,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	})
 	p := serve(t, upstream, "--limit", "1", "--objective", "1m", "--service", "1s")
 	for range 2 {
-		go http.Get(p.url) //nolint:errcheck // it is cut
+		go http.Get(p.url) // it is cut
 	}
 	p.until("one runs, one waits", func(l admin.LimiterState) bool { return l.Running == 1 && l.Waiting == 1 })
 	p.signal(syscall.SIGTERM)

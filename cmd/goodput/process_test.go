@@ -50,7 +50,7 @@ func execute(t *testing.T, env []string, args ...string) (code int, stdout, stde
 	cmd.Env = append(os.Environ(), env...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	timer := time.AfterFunc(patience, func() { cmd.Process.Kill() }) //nolint:errcheck // it is a test that failed
+	timer := time.AfterFunc(patience, func() { cmd.Process.Kill() }) // it is a test that failed
 	defer timer.Stop()
 	err := cmd.Run()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
@@ -88,7 +88,7 @@ func serve(t *testing.T, upstream string, args ...string) *process {
 	serving := make(chan map[string]any, 1)
 	go p.readLog(stderr, serving)
 	t.Cleanup(func() {
-		p.cmd.Process.Kill() //nolint:errcheck // it may have ended
+		p.cmd.Process.Kill() // it may have ended
 		<-p.exited
 	})
 	select {
@@ -119,7 +119,7 @@ func (p *process) readLog(r io.Reader, serving chan<- map[string]any) {
 			serving <- entry
 		}
 	}
-	p.cmd.Wait() //nolint:errcheck // the state has it
+	p.cmd.Wait() // the state has it
 	close(p.exited)
 }
 
@@ -220,12 +220,12 @@ func backend(t *testing.T, handler http.HandlerFunc) (url string, srv *http.Serv
 	srv = &http.Server{Handler: handler, Protocols: new(http.Protocols)}
 	srv.Protocols.SetHTTP1(true)
 	srv.Protocols.SetUnencryptedHTTP2(true)
-	go srv.Serve(l) //nolint:errcheck // ends with Close
+	go srv.Serve(l) // ends with Close
 	t.Cleanup(func() { srv.Close() })
 	return "http://" + l.Addr().String(), srv
 }
 
 func hello(w http.ResponseWriter, r *http.Request) {
-	io.Copy(io.Discard, r.Body) //nolint:errcheck // whatever came
+	io.Copy(io.Discard, r.Body) // whatever came
 	fmt.Fprintf(w, "hello in %s\n", strings.TrimSpace(r.Proto))
 }

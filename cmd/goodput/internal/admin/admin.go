@@ -160,5 +160,5 @@ func writeJSON(w http.ResponseWriter, v any) {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
-	e.Encode(v) //nolint:errcheck // whoever asked has left
+	e.Encode(v) // whoever asked has left
 }

@@ -77,7 +77,7 @@ func listen(b *testing.B, srv *http.Server) string {
 	if err != nil {
 		b.Fatal(err)
 	}
-	go srv.Serve(l) //nolint:errcheck // ends with Close
+	go srv.Serve(l) // ends with Close
 	b.Cleanup(func() { srv.Close() })
 	return l.Addr().String()
 }
@@ -97,13 +97,13 @@ func requests(b *testing.B, srv *http.Server, want int, request string) {
 		defer c.Close()
 		in := bufio.NewReader(c)
 		for pb.Next() {
-			io.WriteString(c, request) //nolint:errcheck // the read fails then
+			io.WriteString(c, request) // the read fails then
 			res, err := http.ReadResponse(in, nil)
 			if err != nil {
 				b.Error(err)
 				return
 			}
-			io.Copy(io.Discard, res.Body) //nolint:errcheck // so does the next
+			io.Copy(io.Discard, res.Body) // so does the next
 			if res.StatusCode != want {
 				b.Errorf("%s, want %d", res.Status, want)
 				return

@@ -28,7 +28,7 @@ func (p *Proxy) Drain(srv *http.Server, delay, timeout time.Duration) error {
 
 	if err := srv.Shutdown(ctx); err != nil {
 		running := p.cfg.Limiter.Stats().Running
-		srv.Close() //nolint:errcheck // we are leaving
+		srv.Close() // we are leaving
 		return fmt.Errorf("the drain timeout of %v has passed: %d running requests were cut", timeout, running)
 	}
 	if refused != nil {

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bufio"
 	"errors"
 	"io"
 	"net"
@@ -117,6 +118,17 @@ func TestRetiringServesAndCloses(t *testing.T) {
 		}
 	}
 	w.settle("idle", idle)
+}
+
+// A WebSocket that is opened during the delay is one: its Connection header says
+// Upgrade and nothing else.
+func TestRetiringLeavesUpgradesAlone(t *testing.T) {
+	w := start(t, backend(t, shout(t)), nil)
+	w.proxy.Retire()
+	res, err := http.ReadResponse(bufio.NewReader(w.raw(upgradeRequest)), nil)
+	if err != nil || res.StatusCode != http.StatusSwitchingProtocols || len(res.Header["Connection"]) != 1 {
+		t.Errorf("%v, %v", res, err)
+	}
 }
 
 // C088: probes get through a limiter that is full, up to their own bound; what

@@ -156,10 +156,9 @@ func TestLargeEventIsNotCorrupted_C083(t *testing.T) {
 	}
 }
 
-// A WebSocket leaves the limiter's slot when it is open, is counted as an
-// upgraded connection, and carries bytes both ways, also before h2c://.
-func TestUpgradePassesAndLeavesTheSlot(t *testing.T) {
-	addr := backend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// shout is a service that upgrades and answers each line in capitals.
+func shout(t *testing.T) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") != "websocket" {
 			http.Error(w, "upgrade expected", http.StatusUpgradeRequired)
 			return
@@ -178,10 +177,18 @@ func TestUpgradePassesAndLeavesTheSlot(t *testing.T) {
 			}
 			io.WriteString(conn, strings.ToUpper(text))
 		}
-	}))
+	})
+}
+
+const upgradeRequest = "GET /chat HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\n"
+
+// A WebSocket leaves the limiter's slot when it is open, is counted as an
+// upgraded connection, and carries bytes both ways, also before h2c://.
+func TestUpgradePassesAndLeavesTheSlot(t *testing.T) {
+	addr := backend(t, shout(t))
 	for _, scheme := range []string{"http", "h2c"} {
 		w := start(t, scheme+"://"+addr, nil)
-		c := w.raw("GET /chat HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\n")
+		c := w.raw(upgradeRequest)
 		in := bufio.NewReader(c)
 		res, err := http.ReadResponse(in, nil)
 		if err != nil || res.StatusCode != 101 || res.Header.Get("Sec-WebSocket-Accept") != "x" {

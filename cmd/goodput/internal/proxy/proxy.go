@@ -119,9 +119,10 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// carry requests past the limiter. A server may ignore an upgrade.
 		r.Header.Del("Upgrade")
 	}
-	if p.retiring.Load() || ambiguous(r) {
+	if (p.retiring.Load() && r.Header["Upgrade"] == nil) || ambiguous(r) {
 		// HTTP/1.1 closes after this answer, HTTP/2 sends GOAWAY: the peer
-		// moves on without losing a request.
+		// moves on without losing a request. What becomes a WebSocket needs the
+		// Connection header for itself.
 		w.Header().Set("Connection", "close")
 		r = r.WithContext(context.WithValue(r.Context(), closingKey{}, true))
 	}

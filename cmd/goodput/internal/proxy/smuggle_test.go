@@ -20,7 +20,7 @@ func TestNobodyIsSmuggledIn_C097(t *testing.T) {
 	var mu sync.Mutex
 	var paths []string
 	addr := backend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body) //nolint:errcheck // whatever came
+		io.Copy(io.Discard, r.Body) // whatever came
 		mu.Lock()
 		paths = append(paths, r.URL.Path)
 		mu.Unlock()
@@ -57,7 +57,7 @@ func TestNobodyIsSmuggledIn_C097(t *testing.T) {
 			if err != nil {
 				break
 			}
-			io.Copy(io.Discard, res.Body) //nolint:errcheck // only the status counts
+			io.Copy(io.Discard, res.Body) // only the status counts
 			statuses = append(statuses, res.StatusCode)
 		}
 		w.settle("idle", idle)
@@ -93,7 +93,7 @@ func TestLenientFormsAreNormalized_C097(t *testing.T) {
 				if err != nil {
 					return
 				}
-				io.Copy(io.Discard, req.Body) //nolint:errcheck // to its end
+				io.Copy(io.Discard, req.Body) // to its end
 				wire <- seen.String()
 				io.WriteString(c, "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
 			}()

@@ -63,7 +63,7 @@ func backend(t *testing.T, handler http.Handler) string {
 	both.SetHTTP1(true)
 	both.SetUnencryptedHTTP2(true)
 	srv := &http.Server{Handler: handler, Protocols: both, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)}
-	go srv.Serve(l) //nolint:errcheck // ends with Close
+	go srv.Serve(l) // ends with Close
 	t.Cleanup(func() { srv.Close() })
 	return l.Addr().String()
 }
@@ -95,7 +95,7 @@ func start(t *testing.T, upstream string, change func(*Config, *goodput.Config))
 		t.Fatal(err)
 	}
 	w.server = w.proxy.Server("")
-	go w.server.Serve(l) //nolint:errcheck // ends with Close
+	go w.server.Serve(l) // ends with Close
 	w.addr = l.Addr().String()
 	w.url = "http://" + w.addr
 	w.h1, w.h2 = client(t, false), client(t, true)
@@ -120,7 +120,7 @@ func (w *world) raw(request string) net.Conn {
 		w.Fatal(err)
 	}
 	w.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // a TCP connection has deadlines
+	c.SetDeadline(time.Now().Add(patience)) // a TCP connection has deadlines
 	if _, err := io.WriteString(c, request); err != nil {
 		w.Fatal(err)
 	}

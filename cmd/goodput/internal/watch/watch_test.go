@@ -13,8 +13,10 @@ import (
 // A story is snapshots, a second apart, and the lines that the log then has.
 func TestStory(t *testing.T) {
 	base := goodput.Stats{Name: "default"}
-	base.Derivation = goodput.Derivation{Limit: 60, Mean: 50 * time.Millisecond, Rate: 1200, Objective: 400 * time.Millisecond,
-		Percentile: 0.99, Service: 230 * time.Millisecond, Depth: 201, Reachable: true}
+	base.Derivation = goodput.Derivation{
+		Limit: 60, Mean: 50 * time.Millisecond, Rate: 1200, Objective: 400 * time.Millisecond,
+		Percentile: 0.99, Service: 230 * time.Millisecond, Depth: 201, Reachable: true,
+	}
 	s := base
 	var buf bytes.Buffer
 	w := New(slog.New(slog.NewTextHandler(&buf, nil)))
