@@ -48,12 +48,18 @@ fmt: bin/gofumpt ## gofumpt -w
 	bin/gofumpt -w .
 
 lint: bin/gofumpt ## gofumpt, vet, staticcheck; each go.mod is tidy
-	@unformatted=$$(bin/gofumpt -l .); [[ -z $$unformatted ]] || { echo "not formatted, make fmt does:"; echo "$$unformatted"; exit 1; }
-	@for m in $(MODULES); do \
+	@bad=0; \
+	unformatted=$$(bin/gofumpt -l .); \
+	[[ -z $$unformatted ]] || { bad=1; echo "not formatted, make fmt does:"; echo "$$unformatted"; }; \
+	for m in $(MODULES); do \
 		echo "lint $$m"; \
-		(cd $$m; export GOWORK=off; go mod tidy -diff; \
-		[[ $$m == tools ]] || { go vet ./...; $(CURDIR)/bin/staticcheck ./...; }); \
-	done
+		cd $(CURDIR)/$$m; export GOWORK=off; \
+		go mod tidy -diff || bad=1; \
+		[[ $$m != tools ]] || continue; \
+		go vet ./... || bad=1; \
+		$(CURDIR)/bin/staticcheck ./... || bad=1; \
+	done; \
+	exit $$bad
 
 bench: ## beside the rivals: PASSES=6 interleaved passes, benchstat, ratios (4 minutes)
 	bench/run.sh
