@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -28,7 +29,7 @@ func Protect(t testing.TB, upstream string, args ...string) *Proxy {
 	args = append([]string{
 		"serve", "--upstream", upstream, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json",
 	}, args...)
-	p := &Proxy{Process: run(t, "goodput", exec.Command(build(t, "E2E_PROGRAM", "../cmd/goodput"), args...))}
+	p := &Proxy{Process: run(t, "goodput", exec.Command(build(t, "E2E_PROGRAM", "../cmd/goodput"), args...), syscall.SIGKILL)}
 	err := p.line(10*time.Second, func(l string) bool {
 		var e struct{ Msg, Addr, Admin string }
 		if json.Unmarshal([]byte(l), &e) != nil || e.Msg != "serving" {

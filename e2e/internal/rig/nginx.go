@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -87,7 +88,8 @@ func StartWebServer(t testing.TB, service *Service) *WebServer {
 			t.Fatal(err)
 		}
 	}
-	w.Process = run(t, "nginx", exec.Command(nginx, "-p", dir, "-c", filepath.Join(dir, "nginx.conf"), "-e", "stderr"))
+	w.Process = run(t, "nginx", exec.Command(nginx, "-p", dir, "-c", filepath.Join(dir, "nginx.conf"), "-e", "stderr"), syscall.SIGTERM)
+	t.Cleanup(func() { w.terminate(5 * time.Second) }) // it ends its workers itself
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		c, err := net.Dial("tcp", w.Addr)
 		if err == nil {

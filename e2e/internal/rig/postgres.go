@@ -140,12 +140,8 @@ func (db *Database) dsn(role string) string {
 // Stop ends the cluster and removes it.
 func (db *Database) Stop() {
 	if db.proc != nil {
-		syscall.Kill(db.proc.Pid(), syscall.SIGINT) //nolint:errcheck // fast shutdown; it may have ended
-		select {
-		case <-db.proc.done:
-		case <-time.After(10 * time.Second):
-			db.proc.Kill()
-		}
+		db.disconnect() //nolint:errcheck // it would wait for its clients; they are gone
+		db.proc.terminate(10 * time.Second)
 	}
 	os.RemoveAll(db.dir) //nolint:errcheck // a temporary directory
 }

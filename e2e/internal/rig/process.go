@@ -46,7 +46,8 @@ var spawner = sync.OnceValue(func() chan<- func() {
 	return work
 })
 
-// start runs cmd. It gets dies when this process ends without ending it.
+// start runs cmd. If this process ends without ending it, the kernel sends it
+// dies: what has children of its own must be able to end them.
 func start(name string, cmd *exec.Cmd, dies syscall.Signal) (*Process, error) {
 	p := &Process{Name: name, cmd: cmd, done: make(chan struct{})}
 	if cmd.SysProcAttr == nil {
@@ -70,9 +71,9 @@ func start(name string, cmd *exec.Cmd, dies syscall.Signal) (*Process, error) {
 }
 
 // run is start for the length of a test. A failed test shows what it said last.
-func run(t testing.TB, name string, cmd *exec.Cmd) *Process {
+func run(t testing.TB, name string, cmd *exec.Cmd, dies syscall.Signal) *Process {
 	t.Helper()
-	p, err := start(name, cmd, syscall.SIGKILL)
+	p, err := start(name, cmd, dies)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,16 +109,23 @@ func (p *Process) Signal(t testing.TB, sig syscall.Signal) {
 }
 
 // Kill ends the process and its group at once, and waits for that.
-func (p *Process) Kill() { p.end(syscall.SIGKILL) }
+func (p *Process) Kill() {
+	if p.Running() { // else its id may be somebody else's by now
+		syscall.Kill(-p.Pid(), syscall.SIGKILL) //nolint:errcheck // it may end by itself meanwhile
+		<-p.done
+	}
+}
 
-func (p *Process) end(sig syscall.Signal) {
+// terminate asks the process to end, and kills it if it does not.
+func (p *Process) terminate(within time.Duration) {
+	if p.Running() {
+		syscall.Kill(p.Pid(), syscall.SIGTERM) //nolint:errcheck // it may end by itself meanwhile
+	}
 	select {
 	case <-p.done:
-		return // its id may be somebody else's by now
-	default:
+	case <-time.After(within):
+		p.Kill()
 	}
-	syscall.Kill(-p.Pid(), sig) //nolint:errcheck // it may end by itself meanwhile
-	<-p.done
 }
 
 // Running reports whether the process has not ended.

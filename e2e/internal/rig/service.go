@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -38,7 +39,7 @@ func (s *Service) Start(t testing.TB) {
 	t.Helper()
 	cmd := exec.Command(build(t, "E2E_SERVICE", "./service"),
 		"-listen", s.Addr, "-database", s.db.dsn(serviceRole), "-pool", strconv.Itoa(s.pool))
-	s.Process = run(t, "service", cmd)
+	s.Process = run(t, "service", cmd, syscall.SIGKILL)
 	err := s.line(10*time.Second, func(l string) bool {
 		addr, ok := strings.CutPrefix(l, "listening ")
 		if ok {
