@@ -225,3 +225,40 @@ func TestUpstreamKilledUnderLoad(t *testing.T) {
 		t.Errorf("%d log lines about the upstream", lines)
 	}
 }
+
+// In observe mode everybody runs, and what would have been refused is told.
+func TestObserveRefusesNobody(t *testing.T) {
+	const clients = 40 // more than the few that may wait where the objective is out of reach
+	entered, release := make(chan struct{}, clients), make(chan struct{})
+	upstream, _ := backend(t, func(_ http.ResponseWriter, _ *http.Request) {
+		entered <- struct{}{}
+		<-release
+	})
+	p := serve(t, upstream, "--limit", "1", "--objective", "100ms", "--service", "90ms", "--observe")
+	statuses := make(chan int, clients)
+	for range clients {
+		go func() {
+			code, _ := p.get(p.url)
+			statuses <- code
+		}()
+	}
+	for range clients {
+		<-entered // all at once
+	}
+	close(release)
+	for range clients {
+		if code := <-statuses; code != 200 {
+			t.Errorf("answer %d", code)
+		}
+	}
+	l := p.until("idle", func(l admin.LimiterState) bool { return l.Running == 0 })
+	var shadow uint64
+	for _, e := range l.Shadow {
+		if e.Outcome == "rejected" {
+			shadow += e.Count
+		}
+	}
+	if !l.Observe || shadow == 0 || l.Counts.Arrivals != clients {
+		t.Errorf("%d would have been refused: %+v", shadow, l)
+	}
+}
