@@ -117,6 +117,6 @@ func (p *progress) line(name string, then, now load.Live, waiting int) string {
 	if could := min(offered, p.capacity); could > 0 {
 		percent = 100 * inTime / could
 	}
-	return fmt.Sprintf("%-11s%4.0fs  offered %6.0f/s  in time %5.0f/s  goodput %3.0f %%  waiting %5d",
+	return fmt.Sprintf("%-11s%4.0fs  offered%6.0f/s  in time%5.0f/s  goodput%4.0f %%  waiting%6d",
 		name, now.Elapsed.Seconds(), offered, inTime, min(percent, 999), waiting)
 }

@@ -1,0 +1,87 @@
+package demo
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/goodput/goodput/cmd/goodput/internal/load"
+)
+
+// watched feeds 3 s of a run at 3x whose goodput ends after the first second.
+func watched(p *progress, name string) {
+	for i := range 30 {
+		time.Sleep(100 * time.Millisecond)
+		elapsed := time.Duration(i+1) * 100 * time.Millisecond
+		p.update(name, func() load.Live {
+			return load.Live{
+				Elapsed: elapsed,
+				Offered: int64(3600 * elapsed.Seconds()),
+				InTime:  int64(1200 * min(elapsed.Seconds(), 1)),
+			}
+		}, 7000)
+	}
+	p.last(name, load.Live{Elapsed: 3 * time.Second, Offered: 10800, InTime: 1200}, 0)
+}
+
+func TestProgressPrintsALineASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b bytes.Buffer
+		watched(newProgress(&b, false, &Report{Load: 3, Capacity: 1200, Limit: 60}), protected)
+		lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+		if len(lines) != 4 || strings.ContainsRune(b.String(), '\x1b') {
+			t.Fatalf("want a title and three plain lines:\n%s", b.String())
+		}
+		if want := "goodput       1s  offered  3600/s  in time 1200/s  goodput 100 %  waiting  7000"; lines[1] != want {
+			t.Errorf("got  %q\nwant %q", lines[1], want)
+		}
+		// The last second, not the mean since the start.
+		if want := "goodput       2s  offered  3600/s  in time    0/s  goodput   0 %  waiting  7000"; lines[2] != want {
+			t.Errorf("got  %q\nwant %q", lines[2], want)
+		}
+	})
+}
+
+func TestProgressRedrawsTwoLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b bytes.Buffer
+		p := newProgress(&b, true, &Report{Load: 3, Capacity: 1200, Limit: 60})
+		watched(p, unprotected)
+		watched(p, protected)
+		blocks := strings.Split(b.String(), "\x1b[2A")
+		if len(blocks) != 2*16 { // each 200 ms and at the end, twice
+			t.Errorf("%d blocks", len(blocks))
+		}
+		for i, block := range blocks[1:] {
+			if n := strings.Count(block, "\n"); n != 2 {
+				t.Errorf("block %d has %d lines", i, n)
+			}
+			for line := range strings.Lines(block) {
+				line = strings.TrimPrefix(strings.TrimRight(line, "\n"), "\r\x1b[2K")
+				if len(line) > 79 || strings.ContainsRune(line, '\x1b') {
+					t.Errorf("%d columns: %q", len(line), line)
+				}
+			}
+		}
+		last := blocks[len(blocks)-1]
+		if !strings.Contains(last, "unprotected   3s") || !strings.Contains(last, "goodput       3s") {
+			t.Errorf("the last block is %q", last)
+		}
+	})
+}
+
+func TestProgressSaysWhatIsSkipped(t *testing.T) {
+	var plain, drawn bytes.Buffer
+	r := &Report{Load: 10, Capacity: 1200, Skipped: "the direct run is skipped"}
+	newProgress(&plain, false, r).end()
+	p := newProgress(&drawn, true, r)
+	p.paint(protected, load.Live{Elapsed: time.Second}, 0)
+	p.end()
+	for _, s := range []string{plain.String(), drawn.String()} {
+		if !strings.Contains(s, "skipped") {
+			t.Errorf("%q", s)
+		}
+	}
+}
