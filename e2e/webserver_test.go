@@ -58,8 +58,10 @@ func TestWebServer(t *testing.T) {
 				t.Errorf("goodput counted %d arrivals, wrk %d answers and %d connections", l.Counts.Arrivals, w.ok+w.refused, 3*slots)
 			}
 			if path == "/work" {
-				if got := s.Counts(t); got.Peak > slots || got.Errors > 0 {
-					t.Errorf("the service had %d requests at once and %d errors", got.Peak, got.Errors)
+				// The service goes on with what wrk left behind at its end, while
+				// goodput already has the slot back.
+				if got := s.Counts(t); got.Peak > slots+int64(l.Ended("abandoned")) || got.Errors > 0 {
+					t.Errorf("the service had %d requests at once and %d errors: %v", got.Peak, got.Errors, l)
 				}
 			}
 			p.Leaks(t, base)

@@ -88,8 +88,8 @@ func Run(ctx context.Context, plan Plan) Result {
 	return r
 }
 
-// transport keeps every connection that the load opened. Without a limit of its
-// own it never queues.
+// transport keeps every connection that the load needs again. Without a limit of
+// its own it never queues.
 func transport(http2 bool) *http.Transport {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(!http2)
@@ -98,6 +98,7 @@ func transport(http2 bool) *http.Transport {
 		Protocols:           protocols,
 		DialContext:         (&net.Dialer{Timeout: patience}).DialContext,
 		MaxIdleConnsPerHost: 1 << 16,
+		IdleConnTimeout:     3 * time.Second,
 		DisableCompression:  true,
 	}
 }

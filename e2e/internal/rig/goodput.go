@@ -279,8 +279,8 @@ func (p *Proxy) Leaks(t testing.TB, before Baseline) Baseline {
 			return now
 		}
 		if time.Now().After(deadline) {
-			t.Errorf("after %v goodput still holds %d files (%d before) and %d goroutines (%d before)",
-				within, now.Files, before.Files, now.Goroutines, before.Goroutines)
+			t.Errorf("after %v goodput still holds %d files (%d before) and %d goroutines (%d before)\n%s",
+				within, now.Files, before.Files, now.Goroutines, before.Goroutines, p.sockets())
 			return now
 		}
 		time.Sleep(100 * time.Millisecond)

@@ -6,7 +6,9 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -47,4 +49,20 @@ func (p *Process) Vitals(t testing.TB) Vitals {
 		}
 	}
 	return v
+}
+
+// sockets lists the TCP connections of the process for a message about a leak:
+// who is at the other end, and in which state.
+func (p *Process) sockets() string {
+	out, err := exec.Command("ss", "-Htanp").Output()
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, "pid="+strconv.Itoa(p.Pid())+",") {
+			b.WriteString(strings.Join(strings.Fields(line), " ") + "\n")
+		}
+	}
+	return b.String()
 }
