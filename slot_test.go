@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -186,7 +187,7 @@ func TestCostHoldsSoManyUnits(t *testing.T) {
 	if _, err := l.AcquireWork(context.Background(), Work{Cost: 3}); reason(err) != QueueFull {
 		t.Errorf("3 more: %v, want queue_full", err)
 	}
-	if _, err := l.AcquireWork(context.Background(), Work{Cost: 1 << 40}); reason(err) != TooCostly {
+	if _, err := l.AcquireWork(context.Background(), Work{Cost: math.MaxInt}); reason(err) != TooCostly {
 		t.Errorf("too many: %v, want too_costly", err)
 	}
 	if _, err := l.AcquireWork(context.Background(), Work{Bytes: 1 << 40}); reason(err) != TooLarge {
