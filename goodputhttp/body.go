@@ -1,10 +1,12 @@
 package goodputhttp
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 )
@@ -55,44 +57,52 @@ func (v *visit) prereadTime() time.Duration {
 }
 
 // preread reads what it may of the body. It returns false if it has answered
-// the request. If the client hangs up it calls leave, and the limiter counts a
-// request that was cancelled before it started.
-func (v *visit) preread(leave func()) bool {
+// the request, and otherwise the context to go on with. If the client hangs up
+// it calls leave, and the limiter counts a request that was cancelled before it
+// started.
+func (v *visit) preread(ctx context.Context, leave func()) (context.Context, bool) {
 	if !v.mayPreread() {
-		return true
+		return ctx, true
 	}
 	t := v.prereadTime()
 	if t <= 0 {
-		return true // the deadline has passed: the limiter refuses it
+		return ctx, true // the deadline has passed: the limiter refuses it
 	}
 	v.body = &body{source: v.r.Body}
 	b := ring(v.w, t)
 	err := v.fill()
-	switch rang := b.stop(); {
+	// http.Server.ReadTimeout is a bell as well.
+	switch rang := b.stop() || errors.Is(err, os.ErrDeadlineExceeded); {
+	case rang && v.late():
+		// The read that failed has cancelled ctx, as if the client had left. It
+		// is late: a context that says so.
+		late, cancel := context.WithDeadline(context.WithoutCancel(ctx), v.budget.Deadline)
+		cancel()
+		return late, true
 	case rang:
-		if !v.budget.Deadline.IsZero() && !time.Now().Before(v.budget.Deadline) {
-			return true
-		}
 		v.server.counts.slowBodies.Add(1)
 		v.answer(slowBody, 0)
-		return false
+		return ctx, false
 	case err == nil:
-		return true
+		return ctx, true
 	case err == io.EOF:
 		v.unread = false
 		v.body.end = io.EOF
-		return true
+		return ctx, true
 	case isTooLarge(err): // a http.MaxBytesReader around us: the handler answers
 		v.body.end = err
-		return true
-	}
-	if v.clientLeft() || isHangup(err) {
+		return ctx, true
+	case v.left(ctx) || isHangup(err):
 		leave()
-		return true
+		return ctx, true
 	}
 	v.server.counts.badBodies.Add(1)
 	v.answer(badBody, 0)
-	return false
+	return ctx, false
+}
+
+func (v *visit) late() bool {
+	return !v.budget.Deadline.IsZero() && !time.Now().Before(v.budget.Deadline)
 }
 
 // A bell ends the reads of a request after a time. Only then does it set a read

@@ -63,6 +63,21 @@ func TestC095SlowBodiesHoldNoSlot(t *testing.T) {
 	}
 }
 
+// http.Server.ReadTimeout ends a slow body in the same way.
+func TestReadTimeout(t *testing.T) {
+	s := &Server{Limiter: one(limiter(1, goodput.Config{})), Next: http.HandlerFunc(echoBody)}
+	srv := httptest.NewUnstartedServer(s)
+	srv.Config.ReadTimeout = 200 * time.Millisecond
+	srv.Start()
+	defer srv.Close()
+	if res := answer(t, dial(t, srv, post(1000)+"x")); res.StatusCode != 408 || !res.Close {
+		t.Errorf("%d %v", res.StatusCode, res.Header)
+	}
+	if n := s.Stats().SlowBodies; n != 1 {
+		t.Errorf("%d slow bodies", n)
+	}
+}
+
 // A deadline that passes while the body trickles in is a deadline: 504, offered
 // and expired.
 func TestDeadlineWhileTheBodyArrives(t *testing.T) {

@@ -102,7 +102,9 @@ func chaos(rng *rand.Rand, client *http.Client, url string) {
 	case 1:
 		body = struct{ io.Reader }{strings.NewReader("of unknown length")}
 	case 2:
-		if rng.IntN(8) == 0 {
+		// A client that leaves behind more than the socket buffers take is not
+		// noticed by a handler that does not read: see watch.
+		if path != "/wait" && rng.IntN(8) == 0 {
 			body = bytes.NewReader(make([]byte, 2<<20))
 		}
 	}

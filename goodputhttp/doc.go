@@ -51,8 +51,8 @@
 //
 // # Bodies, and clients that leave
 //
-// A request that waits leaves the queue when its client does. HTTP/2 reports
-// that. HTTP/1 does so only once the body is read (golang/go#23262), so bodies of
+// A request that waits leaves the queue when its client does, and the context of
+// one that runs is cancelled. HTTP/2 reports that. HTTP/1 does so only once the body is read (golang/go#23262), so bodies of
 // up to Server.MaxPreread are read before the request queues, and charged to the
 // byte budget of the queue. That also keeps slow uploads out of the slots: a body
 // that trickles in holds a connection and no more, for Server.PrereadTimeout at
@@ -62,7 +62,7 @@
 //
 // A request with Expect: 100-continue waits unread and gets its 100 from the
 // first Read of the handler. A body that is refused unread is dropped, up to
-// 4 MiB and 500 ms, so that the client gets to read the answer; then the
+// 4 MiB and 2 s, so that the client gets to read the answer; then the
 // connection is closed.
 //
 // # Probes

@@ -71,7 +71,7 @@ func (w *response) serve(ctx context.Context) {
 func (w *response) end(ctx context.Context) {
 	switch {
 	case w.detached:
-	case w.visit.clientLeft():
+	case w.visit.left(ctx):
 		w.slot.Abandon()
 	case w.shed:
 		w.fail(errShed)
@@ -93,7 +93,7 @@ func (w *response) end(ctx context.Context) {
 func (w *response) endAborted(ctx context.Context) {
 	switch {
 	case w.detached:
-	case w.visit.clientLeft():
+	case w.visit.left(ctx):
 		w.slot.Abandon()
 	case ctx.Err() != nil:
 		w.slot.Release()
@@ -108,11 +108,13 @@ func (w *response) fail(err error) {
 	}
 }
 
-// clientLeft reports whether the client is gone. net/http cancels the context
-// of a request as soon as it notices, by a read or by a failed write; a
-// deadline that somebody set before us ends it in the other way. A client that
+// left reports whether the client is gone. net/http cancels the context of a
+// request when it notices, by a read or by a failed write, and our watch cancels
+// ctx, which is below it; a deadline ends either in another way. A client that
 // closes its sending half counts as gone, as everywhere in net/http.
-func (v *visit) clientLeft() bool { return v.r.Context().Err() == context.Canceled }
+func (v *visit) left(ctx context.Context) bool {
+	return ctx.Err() == context.Canceled || v.r.Context().Err() == context.Canceled
+}
 
 // grpcFailed reports whether the trailers have a status that blames the server
 // rather than the call: DEADLINE_EXCEEDED 4, UNKNOWN 2, RESOURCE_EXHAUSTED 8,
@@ -152,6 +154,7 @@ func (w *response) header(status int) {
 func (w *response) detach() {
 	if !w.detached {
 		w.detached = true
+		w.visit.watch.stop()
 		w.slot.Detach()
 	}
 }
@@ -207,6 +210,7 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if !place.enter(w.visit.server.maxUpgraded()) {
 		return nil, nil, errUpgradesFull
 	}
+	w.visit.watch.stop() // the connection is the handler's now, half-closed or not
 	conn, buf, err := w.ResponseWriter.(http.Hijacker).Hijack()
 	if err != nil {
 		return conn, buf, err // the place is left when ServeHTTP returns

@@ -103,6 +103,7 @@ type visit struct {
 	body   *body // what was read in advance; nil: nothing
 	unread bool  // an HTTP/1 client may still have to send of its body
 	place  place // among the upgraded connections
+	watch  *watch
 }
 
 // ServeHTTP admits r to s.Next, or answers why not. It panics with
@@ -125,7 +126,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	work := v.work()
 	if !work.Exempt {
 		defer v.forget()
-		if !v.preread(cancel) {
+		var ok bool
+		if ctx, ok = v.preread(ctx, cancel); !ok {
 			return
 		}
 	}
@@ -134,14 +136,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 
 	run := &response{visit: v, ResponseWriter: w}
-	watch := watchClient(r, cancel)
+	v.watch = watchClient(r, cancel)
+	defer v.watch.stop()
 	var err error
 	run.slot, err = lim.AcquireWork(ctx, work)
-	watch.stop()
 	switch {
 	case err != nil:
 		v.refuse(err)
-	case ctx.Err() == context.Canceled: // it left at the moment at which it got its slot
+	case v.left(ctx): // at the moment at which it got its slot
 		run.slot.Abandon()
 		v.abort()
 	default:

@@ -1,14 +1,12 @@
 package goodputhttp
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -253,50 +251,48 @@ func TestC085ClientLeaves(t *testing.T) {
 	}
 }
 
-// A request that is cancelled in the queue never runs, whatever the moment, and
-// each has one outcome.
+// Of 100 requests that wait, every other one is cancelled. Those never run, all
+// others do, and never more at once than there are slots.
 func TestCancelledNeverRuns(t *testing.T) {
-	lim := limiter(2, goodput.Config{Depth: 64})
-	var ran, running, peak atomic.Int64
-	h := Handler(lim, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	const slots, n = 2, 100
+	lim := limiter(slots, goodput.Config{Depth: n})
+	var running, peak atomic.Int64
+	h := Handler(lim, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if now := running.Add(1); now > peak.Load() {
 			peak.Store(now)
 		}
-		defer running.Add(-1)
-		if r.Context().Err() != nil {
-			t.Error("it ran with a context that was over")
+		if r.URL.Path != "/runs" {
+			t.Error("a cancelled request ran")
 		}
-		ran.Add(1)
 		runtime.Gosched()
+		running.Add(-1)
 	}))
-	const rounds = 4000
+	release := hold(t, lim, slots)
 	var wg sync.WaitGroup
-	for i := range rounds {
+	ctx, cancel := context.WithCancel(background)
+	for i := range n {
 		wg.Go(func() {
+			if i%2 == 0 {
+				h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/runs", nil))
+				return
+			}
 			defer func() {
-				if p := recover(); p != nil && p != http.ErrAbortHandler {
-					panic(p)
+				if p := recover(); p != http.ErrAbortHandler {
+					t.Error(p)
 				}
 			}()
-			ctx, cancel := context.WithCancel(background)
-			defer cancel()
-			if i%2 == 0 {
-				go cancel()
-			}
-			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil).WithContext(ctx))
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/never", nil).WithContext(ctx))
 		})
-		if i%32 == 31 {
-			wg.Wait()
-		}
 	}
+	until(t, "all wait", func() bool { return lim.Stats().Waiting == n })
+	cancel()
+	until(t, "half of them wait", func() bool { return lim.Stats().Waiting == n/2 })
+	release()
 	wg.Wait()
-	st := settled(t, lim)
-	if st.Arrivals != rounds || peak.Load() > 2 {
-		t.Errorf("%d arrivals, %d at once", st.Arrivals, peak.Load())
+	if peak.Load() > slots {
+		t.Errorf("%d ran at once", peak.Load())
 	}
-	if got := st.Outcomes[goodput.Completed] + st.Outcomes[goodput.Abandoned]; got < uint64(ran.Load()) {
-		t.Errorf("%d ran, %v", ran.Load(), st.Outcomes)
-	}
+	outcomes(t, lim, map[goodput.Outcome]uint64{goodput.Completed: n/2 + slots, goodput.Cancelled: n / 2})
 }
 
 // The slot is held to the end of the body, the sample ends at the header. 128
@@ -412,133 +408,6 @@ func TestObserve(t *testing.T) {
 	}
 	g.open()
 	wg.Wait()
-}
-
-// What a handler may do with its writer is what it could do without us.
-func TestWriterKeepsItsInterfaces(t *testing.T) {
-	check := func(has int, w http.ResponseWriter) {
-		t.Helper()
-		got := (&response{ResponseWriter: w}).writer()
-		if now := abilities(got); now != has {
-			t.Errorf("%T: %04b, want %04b", w, now, has)
-		}
-		if http.NewResponseController(got) == nil || got.Header() == nil {
-			t.Error("no header")
-		}
-	}
-	type plain struct{ http.ResponseWriter }
-	base := plain{httptest.NewRecorder()}
-	var c everything
-	for has := range 16 {
-		var w http.ResponseWriter
-		switch has {
-		case 0:
-			w = base
-		case 1:
-			w = struct {
-				plain
-				http.Flusher
-			}{base, c}
-		case 2:
-			w = struct {
-				plain
-				http.Hijacker
-			}{base, c}
-		case 3:
-			w = struct {
-				plain
-				http.Flusher
-				http.Hijacker
-			}{base, c, c}
-		case 4:
-			w = struct {
-				plain
-				io.ReaderFrom
-			}{base, c}
-		case 5:
-			w = struct {
-				plain
-				http.Flusher
-				io.ReaderFrom
-			}{base, c, c}
-		case 6:
-			w = struct {
-				plain
-				http.Hijacker
-				io.ReaderFrom
-			}{base, c, c}
-		case 7:
-			w = struct {
-				plain
-				http.Flusher
-				http.Hijacker
-				io.ReaderFrom
-			}{base, c, c, c}
-		case 8:
-			w = struct {
-				plain
-				http.Pusher
-			}{base, c}
-		case 9:
-			w = struct {
-				plain
-				http.Flusher
-				http.Pusher
-			}{base, c, c}
-		case 15:
-			w = struct {
-				plain
-				http.Flusher
-				http.Hijacker
-				io.ReaderFrom
-				http.Pusher
-			}{base, c, c, c, c}
-		default:
-			continue // Push with an odd mixture
-		}
-		check(has, w)
-	}
-}
-
-type everything struct{}
-
-func (everything) Flush()                                       {}
-func (everything) Push(string, *http.PushOptions) error         { return nil }
-func (everything) ReadFrom(io.Reader) (int64, error)            { return 0, nil }
-func (everything) Hijack() (net.Conn, *bufio.ReadWriter, error) { return nil, nil, nil }
-
-// Deadlines and full duplex are set through http.ResponseController.
-func TestResponseController(t *testing.T) {
-	srv := start(t, Handler(limiter(1, goodput.Config{}), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		c := http.NewResponseController(w)
-		if err := errors.Join(c.SetWriteDeadline(time.Now().Add(patience)), c.EnableFullDuplex(), c.Flush()); err != nil {
-			t.Error(err)
-		}
-	})))
-	if res, err := http.Get(srv.URL); err != nil || res.StatusCode != 200 {
-		t.Error(res, err)
-	}
-}
-
-// io.Copy into the writer uses ReadFrom, and the bytes are all there.
-func TestReadFrom(t *testing.T) {
-	for _, size := range []int{0, 1, sniffed - 1, sniffed, sniffed + 1, 300_000} {
-		want := bytes.Repeat([]byte("goodput."), size/8+1)[:size]
-		lim := limiter(1, goodput.Config{})
-		srv := start(t, Handler(lim, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			if n, err := w.(io.ReaderFrom).ReadFrom(bytes.NewReader(want)); n != int64(size) || err != nil {
-				t.Error(n, err)
-			}
-		})))
-		res, err := http.Get(srv.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := text(t, res); got != string(want) {
-			t.Errorf("%d bytes, want %d", len(got), size)
-		}
-		outcomes(t, lim, map[goodput.Outcome]uint64{goodput.Completed: 1})
-	}
 }
 
 func TestHandlerNeedsBoth(t *testing.T) {

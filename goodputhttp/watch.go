@@ -12,9 +12,10 @@ import (
 // net/http does not notice that an HTTP/1 client left while the body of its
 // request is unread, or when it has already sent a second request
 // (golang/go#23262). A request that waits because of us has to: nobody wants
-// its answer, and it holds a place in the queue. So while it waits we look at
+// its answer, and it holds a place in the queue, and later a slot. So we look at
 // the state of its TCP connection, which says that the peer has closed even if
-// bytes before that are unread.
+// bytes before that are unread, until its handler returns or the connection is
+// upgraded.
 //
 // What this cannot see: a client that has closed in an orderly way, and whose
 // kernel still has more to send than our receive buffer takes (about 64 KiB).
@@ -23,7 +24,8 @@ import (
 // the handler reads the body.
 
 // watchEvery: a client is noticed within a second, with four looks to spare. A
-// look is one system call of about 0.5 µs, so 10,000 waiters cost 2.5 % of a core.
+// look is one system call of about 0.5 µs, so 10,000 requests that wait or run
+// cost 2.5 % of a core.
 const watchEvery = 200 * time.Millisecond
 
 type connKey struct{}

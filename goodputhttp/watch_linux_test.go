@@ -150,3 +150,45 @@ func TestWatchOtherNetworks(t *testing.T) {
 		t.Error("a connection that cannot be watched")
 	}
 }
+
+// A handler that never reads the body is told as well: it would hold its slot
+// for nobody.
+func TestRunningClientLeaves(t *testing.T) {
+	lim := limiter(1, goodput.Config{})
+	entered := make(chan struct{})
+	srv := start(t, Handler(lim, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(entered)
+		<-r.Context().Done()
+	})))
+	c := dial(t, srv, "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 10\r\n\r\n")
+	receive(t, "handler", entered)
+	c.Close()
+	outcomes(t, lim, map[goodput.Outcome]uint64{goodput.Abandoned: 1})
+}
+
+// Once a connection is upgraded a half-close is a message to its new owner.
+func TestUpgradedHalfClose(t *testing.T) {
+	lim := limiter(1, goodput.Config{})
+	srv := start(t, Handler(lim, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		_, _ = io.Copy(io.Discard, conn) // until the half-close
+		select {
+		case <-r.Context().Done():
+			t.Error("cancelled by a half-close")
+		case <-time.After(2 * watchEvery):
+		}
+	})))
+	c := dial(t, srv, upgradeRequest)
+	if res := answer(t, c); res.StatusCode != 101 {
+		t.Error(res.StatusCode)
+	}
+	_ = c.CloseWrite()
+	_ = c.SetReadDeadline(time.Now().Add(patience))
+	_, _ = io.Copy(io.Discard, c)
+}
