@@ -90,7 +90,6 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 			maxDirect, c.Load*report.Capacity*deadline.Seconds())
 	}
 	show := newProgress(c.Progress, c.Redraw, report)
-	defer show.end()
 	if report.Skipped == "" {
 		r, err := c.run(ctx, unprotected, nil, show)
 		if err != nil {

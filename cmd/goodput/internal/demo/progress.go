@@ -25,7 +25,7 @@ type progress struct {
 	w        io.Writer
 	redraw   bool
 	capacity float64
-	note     string
+	window   time.Duration
 
 	lines   [2]string // one per run
 	drawn   int       // lines on the screen
@@ -34,14 +34,13 @@ type progress struct {
 }
 
 func newProgress(w io.Writer, redraw bool, r *Report) *progress {
-	p := &progress{w: w, redraw: redraw, capacity: r.Capacity, note: r.Skipped, painted: time.Now()}
+	p := &progress{w: w, redraw: redraw, capacity: r.Capacity, window: r.Duration, painted: time.Now()}
 	fmt.Fprintf(w, "%d slots x %v = %.0f/s capacity; %.3gx offered for %v; deadline %v; objective %v; limit %d; seed %d\n",
 		slots, mean, r.Capacity, r.Load, r.Duration, deadline, objective, r.Limit, r.Seed)
-	p.lines[0] = fmt.Sprintf("%-11s  %s", unprotected, "about to start")
-	if p.note != "" {
-		p.lines[0] = fmt.Sprintf("%-11s  skipped above %dx", unprotected, maxDirect)
+	if r.Skipped != "" {
+		fmt.Fprintln(w, r.Skipped)
 	}
-	p.lines[1] = fmt.Sprintf("%-11s  %s", protected, "next")
+	p.lines = [2]string{unprotected, protected}
 	return p
 }
 
@@ -61,18 +60,12 @@ func (p *progress) update(name string, live func() load.Live, waiting int) {
 // last paints the end of a run: its totals instead of the last second.
 func (p *progress) last(name string, l load.Live, waiting int) {
 	p.recent = p.recent[:0]
+	l.Elapsed = min(l.Elapsed, p.window) // rates are those of the window, not of its drain
 	if p.redraw {
 		p.paint(name, l, waiting)
 	}
 	p.recent = p.recent[:0]
 	p.painted = time.Now()
-}
-
-// end leaves the cursor below the block.
-func (p *progress) end() {
-	if !p.redraw && p.note != "" {
-		fmt.Fprintln(p.w, p.note)
-	}
 }
 
 func (p *progress) paint(name string, l load.Live, waiting int) {
