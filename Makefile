@@ -6,7 +6,7 @@ SHELL := bash
 
 # Each go.mod is a module; those in go.work see each other, the rest (rivals,
 # linters, real services) keep their dependencies to themselves.
-MODULES := $(sort $(patsubst %/go.mod,%,$(wildcard go.mod */go.mod cmd/*/go.mod)))
+MODULES := $(sort $(patsubst %/,%,$(dir $(wildcard go.mod */go.mod cmd/*/go.mod))))
 WORKSPACE = $(shell go list -m -f '{{.Dir}}/...')
 
 FUZZTIME ?= 10s
