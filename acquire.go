@@ -67,7 +67,7 @@ type grant struct {
 // with returns the rare part of the slot, to write.
 func (g *grant) with() *rare {
 	if g.rare == nil {
-		own := common
+		own := plain
 		g.rare = &own
 	}
 	return g.rare

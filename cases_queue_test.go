@@ -241,3 +241,36 @@ func TestC025OneWakePerRelease(t *testing.T) {
 		})
 	}
 }
+
+// The same with deadlines that pass at the instant of the grant: the core grants
+// at the last nanosecond, the context is over before the goroutine has run.
+func TestC021DeadlineAtTheGrant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New(Config{Limit: limit.Fixed(1), Depth: 10, Objective: time.Second, Service: time.Microsecond})
+		for range 200 { // replace the prior: the service takes next to nothing
+			slot := mustAcquire(t, l)
+			time.Sleep(time.Microsecond)
+			slot.Release()
+			time.Sleep(10 * time.Millisecond)
+		}
+		for i := range 300 {
+			slot := mustAcquire(t, l)
+			ctx, cancel := context.WithCancelCause(context.Background())
+			late := ownContext{ctx, make(chan struct{})} // expires when it likes
+			done := make(chan error)
+			go func() {
+				slot, err := l.Acquire(late)
+				slot.Release()
+				done <- err
+			}()
+			synctest.Wait()
+			slot.Release()
+			close(late.done)
+			if err := <-done; err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatalf("round %d: %v, want a slot or deadline", i, err)
+			}
+			cancel(nil)
+			checkEmpty(t, l)
+		}
+	})
+}

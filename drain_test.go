@@ -17,7 +17,7 @@ func TestDrainServesTheQueue(t *testing.T) {
 		var served sync.WaitGroup
 		for range 6 {
 			served.Go(func() {
-				if err := l.Do(context.Background(), func(context.Context) error { time.Sleep(time.Second); return nil }); err != nil {
+				if err := l.Do(context.Background(), func(context.Context) error { time.Sleep(100 * time.Millisecond); return nil }); err != nil {
 					t.Error(err)
 				}
 			})
@@ -29,9 +29,9 @@ func TestDrainServesTheQueue(t *testing.T) {
 				if err := l.Drain(context.Background()); err != nil {
 					t.Error(err)
 				}
-				// 6 requests of a second on 2 slots.
-				if took := time.Since(begun); took != 3*time.Second {
-					t.Errorf("drained after %v, want 3s", took)
+				// 6 requests of 100 ms on 2 slots.
+				if took := time.Since(begun); took != 300*time.Millisecond {
+					t.Errorf("drained after %v, want 300ms", took)
 				}
 			})
 		}

@@ -92,6 +92,9 @@ func TestNoBudget(t *testing.T) {
 		if r.Remaining != 300*time.Millisecond || r.PredictedWait+r.Service <= r.Remaining {
 			t.Errorf("wait %v + service %v does fit %v", r.PredictedWait, r.Service, r.Remaining)
 		}
+		if !strings.Contains(err.Error(), "> 300ms left)") {
+			t.Errorf("%q does not say what was left", err)
+		}
 		if r.RetryAfter != 0 || r.Jittered() != 0 {
 			t.Errorf("retry after %v: it cannot win", r.RetryAfter)
 		}

@@ -53,13 +53,13 @@ const (
 	shadowRuns                  // and the shadow core admitted it at once
 )
 
-// common is what a slot without a rare part has in its place.
-var common = rare{size: 1, cost: 1}
+// plain is what a slot without a rare part has in its place.
+var plain = rare{size: 1, cost: 1}
 
 // get returns the rare part to read.
 func (s *Slot) get() *rare {
 	if s.rare == nil {
-		return &common
+		return &plain
 	}
 	return s.rare
 }
@@ -116,7 +116,7 @@ func (s *Slot) Served() {
 		return
 	}
 	if s.rare == nil {
-		own := common
+		own := plain
 		s.rare = &own
 	}
 	if s.rare.served == 0 {

@@ -3,6 +3,7 @@ package goodput
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -67,6 +68,11 @@ func TestDoomedIsToldAtItsDoomTime(t *testing.T) {
 		// One nanosecond later what is left is below the quantile.
 		if want := budget - r.Service + 1; took != want || r.Waited != want {
 			t.Errorf("told after %v, noted %v, want %v - %v = %v", took, r.Waited, budget, r.Service, want)
+		}
+		for _, want := range []string{" after ", "too short to serve it (service "} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%q does not say %q", err, want)
+			}
 		}
 		slot.Release()
 		if s := l.Stats(); s.Wait[WaitRefused].Count != 1 {
