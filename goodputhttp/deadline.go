@@ -99,8 +99,12 @@ var grpcUnits = [...]struct {
 	letter byte
 	unit   time.Duration
 }{
-	{'n', time.Nanosecond}, {'u', time.Microsecond}, {'m', time.Millisecond},
-	{'S', time.Second}, {'M', time.Minute}, {'H', time.Hour},
+	{'n', time.Nanosecond},
+	{'u', time.Microsecond},
+	{'m', time.Millisecond},
+	{'S', time.Second},
+	{'M', time.Minute},
+	{'H', time.Hour},
 }
 
 func parseGRPC(s string) (time.Duration, bool) {

@@ -28,10 +28,6 @@ func refuser(t testing.TB) (*Server, func(request string) *net.TCPConn) {
 // anything get to read the whole refusal: all of them but at most 1 in 1000.
 func TestC080EarlyRefusalIsRead(t *testing.T) {
 	const size = 2 << 20
-	rounds := 1000
-	if underRace {
-		rounds = 40
-	}
 	payload := strings.Repeat("x", size)
 	chunk := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", size, payload)
 	for name, request := range map[string]string{
@@ -40,6 +36,13 @@ func TestC080EarlyRefusalIsRead(t *testing.T) {
 		"expect":  "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: " + fmt.Sprint(size) + "\r\n\r\n" + payload,
 	} {
 		t.Run(name, func(t *testing.T) {
+			rounds := 200
+			switch {
+			case underRace:
+				rounds = 40
+			case name == "length":
+				rounds = 1000
+			}
 			s, dial := refuser(t)
 			var lost atomic.Int64
 			var wg sync.WaitGroup
@@ -77,6 +80,23 @@ func readsRefusal(c net.Conn, request string) error {
 		return fmt.Errorf("read %d %q: %w", res.StatusCode, got, err)
 	}
 	return nil
+}
+
+// Over HTTP/2 the stream alone is reset, after the answer.
+func TestEarlyRefusalHTTP2(t *testing.T) {
+	lim := limiter(1, goodput.Config{Depth: goodput.NoQueue})
+	srv := start(t, Handler(lim, http.NotFoundHandler()))
+	hold(t, lim, 1)
+	client := clients(t)["h2c"]
+	for range 50 {
+		res, err := client.Post(srv.URL, "", strings.NewReader(strings.Repeat("x", 2<<20)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := text(t, res); res.StatusCode != 503 || got != busy+"\n" {
+			t.Errorf("%d %q", res.StatusCode, got)
+		}
+	}
 }
 
 // The lingering is bounded: in time for a client that sends nothing, and a body

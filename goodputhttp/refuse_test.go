@@ -42,6 +42,11 @@ func TestRefusals(t *testing.T) {
 	if len(rows) != len(refusals) {
 		t.Errorf("%d rows for a table of %d", len(rows), len(refusals))
 	}
+	for r := goodput.None + 1; !strings.HasPrefix(r.String(), "reason("); r++ {
+		if refusals[r] == nil && r.Outcome() != goodput.Cancelled {
+			t.Errorf("no answer for %v", r)
+		}
+	}
 	all := clients(t)
 	for _, overload := range []int{0, http.StatusTooManyRequests} {
 		var rej *goodput.Rejection
@@ -242,10 +247,17 @@ func TestC088Probes(t *testing.T) {
 		method, path, agent string
 		status              int
 	}{
-		{"GET", "/livez", "", 200}, {"GET", "/readyz", "", 200}, {"GET", "/healthz", "", 200}, {"HEAD", "/health", "", 200},
-		{"GET", "/any", "kube-probe/1.34", 200}, {"GET", "/any", "GoogleHC/1.0", 200},
+		{"GET", "/livez", "", 200},
+		{"GET", "/readyz", "", 200},
+		{"GET", "/healthz", "", 200},
+		{"HEAD", "/health", "", 200},
+		{"GET", "/any", "kube-probe/1.34", 200},
+		{"GET", "/any", "GoogleHC/1.0", 200},
 		{"POST", "/grpc.health.v1.Health/Check", "", 200},
-		{"GET", "/any", "curl/8", 503}, {"POST", "/livez", "", 503}, {"GET", "/livez/x", "", 503}, {"PUT", "/livez", "", 503},
+		{"GET", "/any", "curl/8", 503},
+		{"POST", "/livez", "", 503},
+		{"GET", "/livez/x", "", 503},
+		{"PUT", "/livez", "", 503},
 	} {
 		r, _ := http.NewRequest(c.method, srv.URL+c.path, nil)
 		r.Header.Set("User-Agent", c.agent)
