@@ -42,7 +42,7 @@ func TestServiceIsKilledAndRestarted(t *testing.T) {
 	r := <-done
 	after := p.Rest(t, 5*time.Second)
 
-	type part struct{ sent, ok, gone, refused, failed, other int }
+	type part struct{ sent, ok, gone, refused, failed, late, other int }
 	var up, down, again part
 	for _, a := range r.Answers {
 		in := &up
@@ -63,6 +63,8 @@ func TestServiceIsKilledAndRestarted(t *testing.T) {
 			in.ok++
 		case a.Status == http.StatusBadGateway:
 			in.gone++
+		case outOfTime(a) && !punctual(t, r):
+			in.late++
 		case a.Status == http.StatusInternalServerError:
 			in.failed++ // the database still has the connections of the killed one
 		default:
@@ -76,16 +78,17 @@ func TestServiceIsKilledAndRestarted(t *testing.T) {
 	if got := float64(again.ok) / seconds; got < 0.75*capacity && punctual(t, r) {
 		t.Errorf("after the restart %.0f/s are served, the capacity is %.0f/s", got, capacity)
 	}
-	failed := after.Ended("failed") - before.Ended("failed")
-	if failed != uint64(down.gone+down.failed) {
-		t.Errorf("%d requests failed, callers got %d", failed, down.gone+down.failed)
+	late := up.late + down.late + again.late
+	callers := up.ok + down.ok + again.ok + down.gone + down.failed + late
+	if n := started(after) - started(before); n != uint64(callers) {
+		t.Errorf("%d requests were started, callers got %d", n, callers)
 	}
 	if sent := uint64(len(r.Answers)); after.Counts.Arrivals-before.Counts.Arrivals != sent {
 		t.Errorf("%d arrivals, %d were sent", after.Counts.Arrivals-before.Counts.Arrivals, sent)
 	}
 	m := p.Metrics(t)
-	if n := m.Sum("goodput_upstream_failures_total"); int(n) != down.gone {
-		t.Errorf("metrics: %v failures of the service, callers got %d x 502", n, down.gone)
+	if n := m.Sum("goodput_upstream_failures_total"); int(n) != down.gone+late {
+		t.Errorf("metrics: %v failures of the service, callers got %d x 502 and %d x 504", n, down.gone, late)
 	}
 	away := func(a openloop.Answer) bool { return a.Status == http.StatusBadGateway }
 	figure(t, "while it is away", "%d x 502, p99 %s; %d refused; served again %.0f/s",
