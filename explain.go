@@ -15,16 +15,16 @@ func (s *Stats) State() string {
 		return "draining"
 	case s.Limit == 0:
 		return "paused: the limit is 0"
+	case s.Running == 0 && s.Waiting == 0:
+		return "idle"
 	case s.Overload:
 		return "saturated and doing its job: the slots are busy, the queue is short, the rest is refused at once"
 	case s.Waiting > 0:
 		return "burst: the queue absorbs it"
 	case s.InUse >= s.Limit:
 		return "at the admission boundary: every slot is busy, nobody waits"
-	case s.Running > 0:
-		return "busy: slots are free, nobody waits"
 	}
-	return "idle"
+	return "busy: slots are free, nobody waits"
 }
 
 // Explain returns a few lines about what the limiter is doing now and why: the
