@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/goodput/goodput/e2e/internal/openloop"
+	"github.com/goodput/goodput/e2e/internal/rig"
 )
 
 // Three times the capacity with 100 KB bodies: what waits in memory stays within
@@ -89,20 +90,36 @@ func TestLargeBodiesStayWithinTheirMemory(t *testing.T) {
 	p.Leaks(t, base)
 }
 
-// A body that could never wait is told so, and what is refused is not read to
-// its end first.
+// A body larger than all that may wait in memory waits with its rest unsent, and
+// arrives whole.
 func TestBodyLargerThanTheQueueMayHold(t *testing.T) {
+	const body, maxBytes = 1_000_000, 10_000
 	s := database(t).Serve(t, slots)
-	p := protect(t, s.URL(), "--max-queue-bytes", "10000")
-	r := openloop.Run(context.Background(), openloop.Plan{
-		URL: p.URL() + "/work", Rate: 20, Duration: time.Second, Deadline: deadline, Body: 100_000, Seed: 4,
+	p := protect(t, s.URL(), "--objective", "20s", "--max-queue-bytes", strconv.Itoa(maxBytes))
+	for range slots {
+		connect(t, p, get("/work?ms=1000"))
+	}
+	eventually(t, p, 5*time.Second, "every slot is taken", func(l rig.Limiter) bool { return l.InUse == slots })
+	done := make(chan openloop.Result, 1)
+	go func() {
+		done <- openloop.Run(context.Background(), openloop.Plan{
+			URL: p.URL() + "/work", Rate: 100, Duration: 100 * time.Millisecond, Judged: 20 * time.Second, Body: body, Seed: 4,
+		})
+	}()
+	eventually(t, p, 2*time.Second, "somebody waits", func(l rig.Limiter) bool {
+		if l.WaitingBytes > maxBytes {
+			t.Errorf("%d bytes wait, allowed are %d", l.WaitingBytes, maxBytes)
+		}
+		return l.Waiting > 0
 	})
-	// With a free slot nobody waits, so nothing has to fit anywhere.
+	r := <-done
 	for _, a := range r.Answers {
-		if a.Err != nil || a.Status != http.StatusOK && a.Reason == "" {
-			t.Errorf("answered %d, %v", a.Status, a.Err)
+		if !openloop.OK(a) || a.Header.Get("Body-Bytes") != strconv.Itoa(body) {
+			t.Errorf("%d, %v, %s bytes arrived", a.Status, a.Err, a.Header.Get("Body-Bytes"))
 		}
 	}
-	t.Log(r)
+	if len(r.Answers) == 0 {
+		t.Error("nothing was sent")
+	}
 	p.Rest(t, 5*time.Second)
 }
