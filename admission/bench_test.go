@@ -1,0 +1,133 @@
+package admission
+
+import (
+	"fmt"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/goodput/goodput/limit"
+)
+
+// A waiter is a good part of what 65,536 of them may cost.
+func TestWaiterSize(t *testing.T) {
+	if n := unsafe.Sizeof(Waiter{}); n > 192 {
+		t.Errorf("a waiter has %d bytes, at most 192", n)
+	}
+}
+
+// What decides without a queue allocates nothing.
+func TestAllocations(t *testing.T) {
+	idle := benchCore(t, Config{Limit: limit.Fixed(2)})
+	full := benchCore(t, Config{Limit: limit.Fixed(1), Depth: NoQueue})
+	full.Offer(0, Request{Deadline: Never})
+	now := time.Duration(0)
+	for what, f := range map[string]func(){
+		"admit and release": func() {
+			idle.Offer(now, Request{Deadline: Never})
+			idle.Release(now, End{Outcome: Completed})
+		},
+		"refuse": func() { full.Offer(now, Request{Deadline: Never}) },
+		"lend and settle": func() {
+			n := idle.Lend()
+			idle.Settle(now, Settlement{Free: n})
+		},
+	} {
+		if n := testing.AllocsPerRun(1000, func() { now += ms; f() }); n != 0 {
+			t.Errorf("%s: %v allocations", what, n)
+		}
+	}
+}
+
+func benchCore(t testing.TB, cfg Config) *Core {
+	t.Helper()
+	if cfg.Objective == 0 {
+		cfg.Objective = 400 * ms
+	}
+	c, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func BenchmarkOfferAdmitRelease(b *testing.B) {
+	c := benchCore(b, Config{Limit: limit.Fixed(60)})
+	now := time.Duration(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		now += 10 * time.Microsecond
+		c.Offer(now, Request{Deadline: Never})
+		c.Release(now, End{Outcome: Completed})
+	}
+}
+
+func BenchmarkOfferRefuse(b *testing.B) {
+	for _, deadline := range []time.Duration{Never, time.Hour} {
+		b.Run(fmt.Sprintf("deadline=%v", deadline != Never), func(b *testing.B) {
+			c := benchCore(b, Config{Limit: limit.Fixed(60), Depth: 200})
+			for range 260 {
+				c.Offer(0, Request{Deadline: Never})
+			}
+			now := time.Duration(0)
+			b.ReportAllocs()
+			for b.Loop() {
+				now += 10 * time.Microsecond
+				if c.Offer(now%(100*ms), Request{Deadline: deadline}).Verdict != Refused {
+					b.Fatal("not refused")
+				}
+			}
+		})
+	}
+}
+
+// At every depth a place costs the same, and so does giving it up.
+func BenchmarkOfferQueueCancel(b *testing.B) {
+	for _, order := range []Order{FIFO, EDF} {
+		for _, depth := range []int{10, 1000, 100_000} {
+			b.Run(fmt.Sprintf("order=%v/depth=%d", order, depth), func(b *testing.B) {
+				c := benchCore(b, Config{Limit: limit.Fixed(1), Depth: 1 << 20, MaxItems: 1 << 20, Order: order, Objective: time.Hour, Service: ms})
+				c.Offer(0, Request{Deadline: Never})
+				places := make([]*Waiter, depth)
+				for i := range places {
+					places[i] = c.Offer(0, Request{Deadline: 24*time.Hour + time.Duration(i*7919%depth)*time.Second}).Waiter
+				}
+				i := 0
+				b.ReportAllocs()
+				for b.Loop() {
+					i = (i + 7907) % depth // anywhere in the queue
+					c.Cancel(0, places[i], Client)
+					places[i] = c.Offer(0, Request{Deadline: 24*time.Hour + time.Duration(i)*time.Second}).Waiter
+				}
+			})
+		}
+	}
+}
+
+// A window's work: merge, forget, derive.
+func BenchmarkObserveDerive(b *testing.B) {
+	for name, f := range map[string]func(float64) float64{"fixed": fixedAt(0.05), "exponential": exponentialAt(0.05)} {
+		b.Run(name, func(b *testing.B) {
+			c := benchCore(b, Config{Limit: limit.Fixed(60)})
+			var batch Batch
+			for i := range 60 {
+				s := time.Duration(f((float64(i)+0.5)/60) * float64(time.Second))
+				batch.Add(s, s, 1, 0)
+			}
+			now := time.Duration(0)
+			b.ReportAllocs()
+			for b.Loop() {
+				now += 50 * ms
+				c.Observe(now, &batch)
+			}
+		})
+	}
+}
+
+func BenchmarkStats(b *testing.B) {
+	c := benchCore(b, Config{Limit: limit.Fixed(60)})
+	b.ReportAllocs()
+	for b.Loop() {
+		c.Stats(0)
+	}
+}
