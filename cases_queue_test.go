@@ -150,6 +150,7 @@ func TestC022NobodyIsOvertaken(t *testing.T) {
 		}
 		time.Sleep(service / 2)
 		for range 20 {
+			synctest.Wait() // whoever comes at this instant has come
 			ahead := l.Stats().Waiting
 			slot, err := l.Acquire(context.Background())
 			if err != nil {
