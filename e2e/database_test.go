@@ -69,8 +69,8 @@ func TestDatabaseNeverSeesMoreThanTheLimit(t *testing.T) {
 				t.Errorf("%d probes, goodput counted %d", asked, after.Counts.Exempt-before.Counts.Exempt)
 			}
 			report(t, r, c)
-			figure(t, "database", "at most %d statements and %d connections in %d samples; %d requests at once in the service, 0 refused by the database",
-				w.most.Active, w.most.Connections, w.samples, c.Peak)
+			figure(t, "database", "at most %d connections, %d statements, %d in pg_sleep in %d samples; %d requests at once in the service, %d refused by the database",
+				w.most.Connections, w.most.Active, w.most.Sleeping, w.samples, c.Peak, c.Errors)
 			left := p.Leaks(t, base)
 			figure(t, "afterwards", "%d files (%d before), %d goroutines (%d), %d threads (%d), RSS %d MiB",
 				left.Files, base.Files, left.Goroutines, base.Goroutines, left.Threads, base.Threads, left.RSS>>20)
