@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"github.com/goodput/goodput"
@@ -87,6 +88,8 @@ func (c *serveCmd) Run() error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 
+	heap := ballast()
+	defer runtime.KeepAlive(heap)
 	log := c.logger()
 	s, err := c.start(log)
 	if err != nil {
