@@ -313,8 +313,10 @@ func (c *Core) Settle(now time.Duration, s Settlement) {
 	c.peak = max(c.peak, c.inUse)
 	c.counts.arrivals += uint64(s.Admitted)
 	c.counts.immediate += uint64(s.Admitted)
+	if c.load.spread(c.lentAt, max(c.now, now), float64(s.Admitted)) {
+		c.retune()
+	}
 	c.enter(now)
-	c.load.spread(c.lentAt, c.now, s.Admitted)
 	c.dispatch()
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/goodput/goodput/limit"
 )
 
-
 // A driver in virtual time: one request every 8 ms, two slots, 30 ms of service
 // each: 1.9 times what they can serve. Everything a driver does is here.
 type driver struct {

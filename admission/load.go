@@ -54,25 +54,27 @@ func (m *meter) roll(now time.Duration) bool {
 	return true
 }
 
-// spread counts n requests of cost 1 that were offered evenly since from: what
-// was admitted on lent slots is learnt later than it happened.
-func (m *meter) spread(from, now time.Duration, n int64) {
-	if n == 0 {
-		return
+// spread counts n requests of cost 1 that were offered evenly since from, an
+// instant in the current bin: what was admitted on lent slots is learnt later
+// than it happened. It closes the bins that ended by now, as roll does.
+func (m *meter) spread(from, now time.Duration, n float64) bool {
+	if n == 0 || now < m.end {
+		m.cost += n
+		m.count += n
+		return false
 	}
-	span := now - from
-	bins := span / m.bin
-	if bins < 1 {
-		m.cost += float64(n)
-		m.count += float64(n)
-		return
+	per := n / float64(now-from)
+	head := per * float64(m.end-from)
+	m.close(m.cost+head, m.count+head, 1)
+	full := (now - m.end) / m.bin
+	if full > 0 {
+		m.close(per*float64(m.bin), per*float64(m.bin), float64(full))
 	}
-	// Treat the whole span as bins of the same rate. The bins in it were
-	// already closed as empty by roll: this replaces them.
-	per := float64(n) * float64(m.bin) / float64(span)
-	empty := math.Pow(1-binWeight, float64(bins))
-	m.rate /= max(empty, 1e-9)
-	m.close(per, per, float64(bins))
+	m.end += full * m.bin
+	m.cost = per * float64(now-m.end)
+	m.count = m.cost
+	m.end += m.bin
+	return true
 }
 
 // close folds n bins with the given content into the means.
