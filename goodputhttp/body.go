@@ -120,15 +120,17 @@ var longAgo = time.Unix(1, 0)
 
 func ring(w http.ResponseWriter, after time.Duration) *bell {
 	b := new(bell)
-	b.timer = time.AfterFunc(after, func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		if !b.muted {
-			b.rang = true
-			_ = http.NewResponseController(w).SetReadDeadline(longAgo)
-		}
-	})
+	b.timer = time.AfterFunc(after, func() { b.toll(w) })
 	return b
+}
+
+func (b *bell) toll(w http.ResponseWriter) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.muted {
+		b.rang = true
+		_ = http.NewResponseController(w).SetReadDeadline(longAgo)
+	}
 }
 
 // stop mutes the bell and reports whether it rang. When it has returned, the
@@ -150,9 +152,6 @@ func (v *visit) fill() error {
 	most := s.maxPreread()
 	if v.r.ContentLength > 0 {
 		most = v.r.ContentLength
-		if v.r.ProtoMajor == 1 {
-			most++ // room for the Read that returns io.EOF and lets net/http watch the client
-		}
 	}
 	for {
 		if len(b.read) == cap(b.read) {
@@ -160,7 +159,7 @@ func (v *visit) fill() error {
 			more := grown - int64(cap(b.read))
 			if more == 0 {
 				if v.r.ContentLength > 0 {
-					return io.EOF // HTTP/2: all that was declared is here
+					return io.EOF // all that was declared is here
 				}
 				return nil
 			}

@@ -3,11 +3,13 @@ package goodputhttp
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -317,6 +319,55 @@ func TestNoPrereadWithoutDeadline(t *testing.T) {
 		if got := s.visit(w, r).mayPreread(); got != want {
 			t.Errorf("%T: %v", w, got)
 		}
+	}
+}
+
+// A stuckBody is a body that does not come, on a connection that net/http would
+// give up: the read that fails cancels the context.
+type stuckBody struct {
+	http.ResponseWriter
+	rang  chan struct{}
+	leave context.CancelFunc
+}
+
+func (s *stuckBody) SetReadDeadline(time.Time) error {
+	s.leave()
+	close(s.rang)
+	return nil
+}
+
+func (s *stuckBody) Read([]byte) (int, error) {
+	<-s.rang
+	return 0, os.ErrDeadlineExceeded
+}
+
+// A deadline that ends a read in advance is a deadline, although net/http takes
+// the failed read for a client that left.
+func TestLateBodyIsLate(t *testing.T) {
+	ctx, cancel := context.WithCancel(background)
+	b := &stuckBody{httptest.NewRecorder(), make(chan struct{}), cancel}
+	r := httptest.NewRequest(http.MethodPost, "/", io.NopCloser(b)).WithContext(ctx)
+	r.ContentLength = 10
+	v := new(Server).visit(b, r)
+	v.budget.shorten(time.Now().Add(20*time.Millisecond), "test")
+	got, ok := v.preread(ctx, cancel)
+	if !ok || !errors.Is(got.Err(), context.DeadlineExceeded) || !errors.Is(ctx.Err(), context.Canceled) {
+		t.Errorf("%v, %v", ok, got.Err())
+	}
+}
+
+// A bell that was stopped does not touch the writer, however late it tolls.
+func TestBell(t *testing.T) {
+	w := &stuckBody{httptest.NewRecorder(), make(chan struct{}), func() { t.Error("it rang") }}
+	b := ring(w, time.Hour)
+	if b.stop() {
+		t.Error("it says that it rang")
+	}
+	b.toll(w)
+	w.leave = func() {}
+	b = ring(w, time.Hour)
+	if b.toll(w); !b.stop() {
+		t.Error("it says that it did not ring")
 	}
 }
 

@@ -139,7 +139,7 @@ func (v *visit) answerHTTP(h http.Header, f *refusal, after time.Duration) {
 		status = v.server.overloadStatus()
 	}
 	if f.retry == retryAfter {
-		seconds := max((after+time.Second-1)/time.Second, 1)
+		seconds := max(after/time.Second, 1) // Jittered gives whole ones
 		h["Retry-After"] = []string{strconv.Itoa(int(seconds))}
 	}
 	text, kind := f.text+"\n", plainText

@@ -1,6 +1,7 @@
 package goodputhttp
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -8,6 +9,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -191,4 +194,49 @@ func TestUpgradedHalfClose(t *testing.T) {
 	_ = c.CloseWrite()
 	_ = c.SetReadDeadline(time.Now().Add(patience))
 	_, _ = io.Copy(io.Discard, c)
+}
+
+// A looker is a connection that counts the looks at it.
+type looker struct {
+	syscall.RawConn
+	looks atomic.Int64
+}
+
+func (l *looker) Control(func(uintptr)) error {
+	l.looks.Add(1)
+	return nil
+}
+
+// Nobody looks after the handler has returned.
+func TestWatchEnds(t *testing.T) {
+	var l looker
+	entered := time.Now()
+	h := Handler(limiter(1, goodput.Config{}), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		until(t, "it is looked at", func() bool { return l.looks.Load() >= 2 })
+	}))
+	r := request()
+	h.ServeHTTP(httptest.NewRecorder(), r.WithContext(context.WithValue(background, connKey{}, syscall.RawConn(&l))))
+	if took := time.Since(entered); took < 2*watchEvery {
+		t.Errorf("two looks in %v", took)
+	}
+	seen := l.looks.Load()
+	<-time.After(2 * watchEvery) // what would show another
+	if now := l.looks.Load(); now != seen {
+		t.Errorf("%d more looks", now-seen)
+	}
+}
+
+// Without ConnContext a body that was read is enough for net/http to notice.
+func TestC074WithoutConnContext(t *testing.T) {
+	lim := limiter(1, goodput.Config{})
+	srv := httptest.NewServer(Handler(lim, http.NotFoundHandler()))
+	defer srv.Close()
+	release := hold(t, lim, 1)
+	defer release()
+	for i, size := range []int{1, 4 << 10, 4<<10 + 1, 1e6} {
+		c := dial(t, srv, post(size)+strings.Repeat("x", size))
+		until(t, "it waits", func() bool { return lim.Stats().Waiting == 1 })
+		c.Close()
+		until(t, "it is cancelled", func() bool { return lim.Stats().Outcomes[goodput.Cancelled] == uint64(i+1) })
+	}
 }
