@@ -1,96 +1,84 @@
 package goodput
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/goodput/goodput/limit"
 )
 
-// Slot has an owner so that go vet reports copies of it.
-var _ sync.Locker = (*owner)(nil)
-
-func TestLentWord(t *testing.T) {
-	var f lent
-	if _, ok := f.take(); ok || f.giveBack() || f.isOpen() {
-		t.Error("a closed word lends or takes back")
-	}
-	f.open(limit.Max)
-	for i := range uint64(3) {
-		if n, ok := f.take(); !ok || n&63 != i {
-			t.Errorf("take %d: %d, %v", i, n, ok)
-		}
-	}
-	// Two of them come back, and two that the core had admitted before.
-	for range 4 {
-		if !f.giveBack() {
-			t.Error("an open word does not take back")
-		}
-	}
-	if free, admitted := f.close(); free != limit.Max+1 || admitted != 3 {
-		t.Errorf("%d free, %d admitted, want %d and 3", free, admitted, limit.Max+1)
-	}
-	if _, ok := f.take(); ok || f.giveBack() || f.isOpen() {
-		t.Error("a word that was closed lends or takes back")
-	}
-	f.open(1)
-	if _, ok := f.take(); !ok {
-		t.Error("one slot: none")
-	}
-	if _, ok := f.take(); ok {
-		t.Error("one slot: two")
-	}
+// untimed returns a limiter that times one request in maxSkip, as it does after
+// a window of many: the path on which a slot is one compare-and-swap and nothing
+// else notices it.
+func untimed(n int) *Limiter {
+	l := New(Config{Limit: limit.Fixed(n), Objective: time.Hour})
+	l.rec.mask.Store(maxSkip - 1)
+	return l
 }
 
-// Loans begin and end while others take and return: each slot is in one place.
-func TestLentWordUnderRaces(t *testing.T) {
-	const slots, workers = 3, 4
-	var f lent
-	var mu sync.Mutex // stands for the lock of the limiter
-	free, held := slots, 0
-	recall := func() {
-		if f.isOpen() {
-			n, admitted := f.close()
-			held += int(admitted) - (n - f.size + int(admitted)) // admitted less ended
-			free = n
-		}
-		if free+held != slots || held < 0 {
-			t.Errorf("%d free and %d held of %d", free, held, slots)
-		}
-	}
-	var running atomic.Int64
+// Many callers on the fast path at once: never more than the limit run, and in
+// the end every slot is back and every admission counted.
+func TestFastPathUnderContention(t *testing.T) {
+	// More slots than callers: nobody is refused, nobody takes the lock. They
+	// go on until two have met often enough, which one processor never sees.
+	const slots, callers, meetings, most = 8, 4, 100_000, 1_000_000
+	l := untimed(slots)
+	var running, met, over, admitted atomic.Int64
 	var wg sync.WaitGroup
-	n := rounds(t, 20_000, 1_000_000)
-	for range workers {
+	for range callers {
 		wg.Go(func() {
-			for range n {
-				if _, ok := f.take(); !ok {
-					mu.Lock()
-					recall()
-					if free > 0 {
-						f.open(free)
-					}
-					mu.Unlock()
-					continue
+			for n := 0; n < most && met.Load() < meetings; n++ {
+				slot, ok := l.TryAcquire()
+				if !ok {
+					t.Error("refused with free slots")
+					return
 				}
-				if running.Add(1) > slots {
-					t.Errorf("more than %d run", slots)
+				admitted.Add(1)
+				switch n := running.Add(1); {
+				case n > slots:
+					over.Add(1)
+				case n > 1:
+					met.Add(1)
 				}
 				running.Add(-1)
-				if !f.giveBack() {
-					mu.Lock()
-					recall()
-					free, held = free+1, held-1
-					f.open(free)
-					mu.Unlock()
-				}
+				slot.Release()
 			}
 		})
 	}
 	wg.Wait()
-	recall()
-	if free != slots {
-		t.Errorf("%d free of %d in the end", free, slots)
+	s := l.Stats()
+	if n := over.Load(); n > 0 {
+		t.Errorf("more than %d ran, %d times", slots, n)
+	}
+	if s.InUse != 0 || s.Running != 0 {
+		t.Errorf("%d slots in use in the end", s.InUse)
+	}
+	if got := int64(s.Outcomes[Completed] + s.Outcomes[Late]); got != admitted.Load() || int64(s.Arrivals) != got {
+		t.Errorf("%d ended of %d admitted, %d arrivals", got, admitted.Load(), s.Arrivals)
+	}
+}
+
+// A slot that nothing timed ends once, too.
+func TestUntimedSlotEndsOnce(t *testing.T) {
+	l := untimed(3)
+	for range 2 * maxSkip {
+		slot, err := l.Acquire(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		slot.Release()
+		slot.Release()
+		slot.Fail(errWork)
+	}
+	if s := l.Stats(); s.InUse != 0 || s.Outcomes[Completed] != 2*maxSkip {
+		t.Errorf("%d in use, %d completed, want 0 and %d", s.InUse, s.Outcomes[Completed], 2*maxSkip)
+	}
+	for n := range 4 {
+		if _, ok := l.TryAcquire(); ok != (n < 3) {
+			t.Errorf("slot %d of 3: %v", n+1, ok)
+		}
 	}
 }

@@ -20,6 +20,8 @@ type response struct {
 	http.ResponseWriter // as it came
 	visit               *visit
 	slot                goodput.Slot
+	reading, writing    pace // how long it has waited for its client
+	written             int64
 	status              int  // of the final header; 0 before it
 	detached            bool // upgraded: the slot is back
 	shed                bool // the answer is a refusal by somebody further down
@@ -42,11 +44,14 @@ func (e failedStatus) Error() string { return "goodputhttp: answered " + string(
 func (w *response) serve(ctx context.Context) {
 	v := w.visit
 	r := v.r.WithContext(ctx)
+	w.paces()
 	if v.body != nil {
 		r.Body = v.body
 	}
+	r.Body = w.paced(r.Body)
 	returned := false
 	defer func() {
+		w.stopPaces()
 		if returned {
 			w.end(ctx)
 			return
@@ -154,7 +159,7 @@ func (w *response) header(status int) {
 func (w *response) detach() {
 	if !w.detached {
 		w.detached = true
-		w.visit.watch.stop()
+		w.visit.watch.stop() // the connection is the handler's now, half-closed or not
 		w.slot.Detach()
 	}
 }
@@ -180,11 +185,15 @@ func (w *response) WriteHeader(status int) {
 
 func (w *response) Write(p []byte) (int, error) {
 	w.header(http.StatusOK)
-	return w.ResponseWriter.Write(p)
+	return w.write(p)
 }
 
 func (w *response) WriteString(s string) (int, error) {
 	w.header(http.StatusOK)
+	if len(s) > unpaced {
+		return w.write([]byte(s))
+	}
+	w.written += int64(len(s))
 	return io.WriteString(w.ResponseWriter, s)
 }
 
@@ -210,7 +219,6 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if !place.enter(w.visit.server.maxUpgraded()) {
 		return nil, nil, errUpgradesFull
 	}
-	w.visit.watch.stop() // the connection is the handler's now, half-closed or not
 	conn, buf, err := w.ResponseWriter.(http.Hijacker).Hijack()
 	if err != nil {
 		return conn, buf, err // the place is left when ServeHTTP returns
@@ -221,27 +229,6 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	return conn, buf, nil
 }
-
-// sniffed is as much as net/http needs to see of a body to guess its type.
-const sniffed = 512
-
-// ReadFrom lets net/http copy from src within the kernel. The first bytes take
-// the way of Write, so that the header, and with it the service sample, is due
-// when src has something and not when the copying starts.
-func (f *readerFrom) ReadFrom(src io.Reader) (n int64, err error) {
-	w := (*response)(f)
-	if w.status == 0 {
-		n, err = io.Copy(writeOnly{w}, io.LimitReader(src, sniffed))
-		if err != nil || n < sniffed {
-			return n, err
-		}
-	}
-	rest, err := w.ResponseWriter.(io.ReaderFrom).ReadFrom(src)
-	return n + rest, err
-}
-
-// writeOnly hides ReadFrom from io.Copy.
-type writeOnly struct{ io.Writer }
 
 func (p *pusher) Push(target string, opts *http.PushOptions) error {
 	return p.ResponseWriter.(http.Pusher).Push(target, opts)

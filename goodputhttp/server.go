@@ -53,6 +53,14 @@ type Server struct {
 	// each 16 KiB that the request declares.
 	PrereadTimeout time.Duration
 
+	// SlowClient is how long a request that holds a slot may wait for its
+	// client in all, to send more of a body that was not read in advance or to
+	// take more of the response; for each 16 KiB that go through it is a second
+	// longer. Then the connection is cut. Default 10 s; PatientClient for ever,
+	// for streams that a client feeds slowly. It does not hold for gRPC and for
+	// upgraded connections.
+	SlowClient time.Duration
+
 	// Exempt says which requests are health probes: not limited, not sampled,
 	// and bounded by goodput.Config.Exempt. Default Probe.
 	Exempt func(*http.Request) bool

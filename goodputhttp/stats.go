@@ -12,6 +12,7 @@ type Stats struct {
 
 	Left         uint64 // clients that left while their request waited: nothing was sent
 	SlowBodies   uint64 // answered 408: the body did not arrive in time to queue
+	SlowClients  uint64 // cut off: they kept a slot waiting for longer than Server.SlowClient
 	BadBodies    uint64 // answered 400: the body is malformed
 	UpstreamShed uint64 // answers of Next that were themselves refusals of an overloaded service
 	Buffered     int64  // bytes of bodies in memory because they were read in advance
@@ -24,6 +25,7 @@ type Stats struct {
 type counts struct {
 	deadlineErrors                            [numDialects]atomic.Uint64
 	left, slowBodies, badBodies, upstreamShed atomic.Uint64
+	slowClients                               atomic.Uint64
 	buffered, lingering                       atomic.Int64
 }
 
@@ -33,6 +35,7 @@ func (s *Server) Stats() Stats {
 		DeadlineErrors:  make(map[string]uint64, numDialects),
 		Left:            s.counts.left.Load(),
 		SlowBodies:      s.counts.slowBodies.Load(),
+		SlowClients:     s.counts.slowClients.Load(),
 		BadBodies:       s.counts.badBodies.Load(),
 		UpstreamShed:    s.counts.upstreamShed.Load(),
 		Buffered:        s.counts.buffered.Load(),

@@ -38,7 +38,7 @@ func (f Failure) String() string {
 // who is to blame, because only some of them count against the service:
 //
 //	the client left         nothing to say, nobody to say it to
-//	the client's body broke 400
+//	the client's body broke 400, or 408 if it was cut off for being slow
 //	the deadline passed     504
 //	everything else         502: it could not be reached, or hung up
 func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
@@ -53,7 +53,13 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 		http.Error(w, "goodput: the deadline passed before the upstream answered", http.StatusGatewayTimeout)
 		return
 	}
-	if body, ok := r.Body.(*clientBody); ok && body.broken.Load() {
+	body, ok := r.Body.(*clientBody)
+	if ok && body.slow.Load() {
+		w.Header().Set("Connection", "close")
+		http.Error(w, "goodput: the request body did not arrive in time", http.StatusRequestTimeout)
+		return
+	}
+	if ok && body.broken.Load() {
 		http.Error(w, "goodput: the request body ended early or is malformed", http.StatusBadRequest)
 		return
 	}

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"slices"
 	"sync/atomic"
+
+	"github.com/goodput/goodput/goodputhttp"
 )
 
 // forwarding are the headers that say where a request came from, beside the
@@ -71,12 +73,14 @@ func (p *Proxy) trusts(remote string) bool {
 type clientBody struct {
 	io.ReadCloser
 	broken atomic.Bool
+	slow   atomic.Bool
 }
 
 func (b *clientBody) Read(buf []byte) (int, error) {
 	n, err := b.ReadCloser.Read(buf)
 	if err != nil && err != io.EOF && err != http.ErrBodyReadAfterClose {
 		b.broken.Store(true)
+		b.slow.Store(err == goodputhttp.ErrSlowClient)
 	}
 	return n, err
 }

@@ -1,0 +1,184 @@
+package goodputhttp
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+)
+
+// While a request holds a slot, its client can hold the slot too: by sending a
+// body that was not read in advance a byte at a time, or by not reading a
+// response that is larger than the buffers on the way. As many such clients as
+// there are slots, and nobody else is served. Timeouts of net/http are of no
+// use against it: set short they cut honest streams, and one that starts again
+// with each byte is never over.
+//
+// So a client has SlowClient to spend. While the handler waits for it, to send
+// or to take, it spends; each 16 KiB that go through earn a second, up to
+// SlowClient. Who is on time never runs out, whoever is silent is cut off
+// SlowClient later, and a byte now and then earns nothing. What the handler waits
+// for elsewhere, its database or the next event of a stream, costs nothing.
+
+// ErrSlowClient is what a handler gets from reading the body of a request whose
+// client has used up Server.SlowClient.
+var ErrSlowClient = errors.New("goodputhttp: the client was too slow while it held a slot")
+
+const (
+	// DefaultSlowClient is what a packet that was lost several times over takes.
+	DefaultSlowClient = 10 * time.Second
+
+	// PatientClient as Server.SlowClient says that clients may be as slow as
+	// they like.
+	PatientClient = -1
+
+	// pacedWrite is how much is written at a time: two seconds' worth, so that
+	// the credit for what is on its way is small beside SlowClient.
+	pacedWrite = 32 << 10
+
+	// unpaced bytes of a response cannot make a handler wait: net/http keeps as
+	// many before it writes to the connection.
+	unpaced = 2 << 10
+)
+
+// A pace adds up the time that one direction of a request waits for the client.
+type pace struct {
+	allowed time.Duration // Server.SlowClient; <= 0 for as long as it likes
+	cut     func()        // ends what waits
+
+	mu      sync.Mutex
+	timer   *time.Timer
+	since   time.Time     // zero while nothing waits
+	spent   time.Duration // of allowed. Invariant: never negative, so credit does not pile up
+	pending int64         // bytes on their way
+	over    bool
+	stopped bool
+}
+
+// begin says that n bytes are about to wait for the client.
+func (p *pace) begin(n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.since, p.pending = time.Now(), n
+	if p.timer == nil {
+		p.timer = time.AfterFunc(p.left(), p.ring)
+	} else {
+		p.timer.Reset(p.left())
+	}
+}
+
+// end says that the wait is over and n bytes went through. It reports whether
+// the client was cut off.
+func (p *pace) end(n int64) (over bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.timer.Stop()
+	p.spent = max(0, p.spent+time.Since(p.since)-earned(n))
+	p.since, p.pending = time.Time{}, 0
+	return p.over
+}
+
+// stop says that the writer may be that of another request from now on.
+func (p *pace) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopped = true
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+}
+
+func (p *pace) left() time.Duration { return p.allowed + earned(p.pending) - p.spent }
+
+func earned(bytes int64) time.Duration {
+	return time.Duration(bytes) * (time.Second / prereadRate) // 61 µs a byte
+}
+
+// ring may come late, when something else waits already, so it looks again.
+func (p *pace) ring() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped || p.over || p.since.IsZero() {
+		return
+	}
+	if left := p.left() - time.Since(p.since); left > 0 {
+		p.timer.Reset(left)
+		return
+	}
+	p.over = true
+	p.cut()
+}
+
+// paces sets up both directions of a request that is about to run. A gRPC call
+// may be a stream that is silent for hours in either direction.
+func (w *response) paces() {
+	v := w.visit
+	allowed := v.server.SlowClient
+	if allowed == 0 {
+		allowed = DefaultSlowClient
+	}
+	if v.grpc || allowed < 0 {
+		return
+	}
+	control := http.NewResponseController(v.w)
+	w.reading.allowed, w.writing.allowed = allowed, allowed
+	w.reading.cut = func() {
+		v.server.counts.slowClients.Add(1)
+		_ = control.SetReadDeadline(longAgo)
+	}
+	w.writing.cut = func() {
+		v.server.counts.slowClients.Add(1)
+		_ = control.SetWriteDeadline(longAgo)
+	}
+}
+
+// stopPaces comes before the handler's writer is somebody else's.
+func (w *response) stopPaces() {
+	w.reading.stop()
+	w.writing.stop()
+}
+
+// A pacedBody counts the time that its reader waits for the client.
+type pacedBody struct {
+	io.ReadCloser
+	pace *pace
+}
+
+func (b *pacedBody) Read(p []byte) (int, error) {
+	b.pace.begin(0)
+	n, err := b.ReadCloser.Read(p)
+	if b.pace.end(int64(n)) && errors.Is(err, os.ErrDeadlineExceeded) {
+		err = ErrSlowClient
+	}
+	return n, err
+}
+
+// paced wraps what is still to come of a body.
+func (w *response) paced(body io.ReadCloser) io.ReadCloser {
+	if w.reading.allowed <= 0 || body == nil || body == http.NoBody || w.visit.complete() {
+		return body
+	}
+	return &pacedBody{body, &w.reading}
+}
+
+// complete reports whether all of the body has been read in advance.
+func (v *visit) complete() bool { return v.body != nil && v.body.end != nil }
+
+// write writes p piece by piece, and counts the time that each waits.
+func (w *response) write(p []byte) (written int, err error) {
+	w.written += int64(len(p))
+	if w.writing.allowed <= 0 || w.written <= unpaced {
+		return w.ResponseWriter.Write(p)
+	}
+	for {
+		piece := p[written:min(written+pacedWrite, len(p))]
+		w.writing.begin(int64(len(piece)))
+		n, err := w.ResponseWriter.Write(piece)
+		w.writing.end(int64(n))
+		if written += n; err != nil || written == len(p) {
+			return written, err
+		}
+	}
+}
