@@ -97,7 +97,7 @@ func TestC027LimitMoves(t *testing.T) {
 	const seed = 27
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	c := benchCore(t, Config{Limit: limit.Fixed(6), Depth: 200, Objective: time.Hour})
+	c := benchCore(t, Config{Limit: limit.Fixed(6), Depth: 200})
 	running, granted := 0, 0
 	count := func() {
 		for w := c.Next(); w != nil; w = c.Next() {

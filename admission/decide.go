@@ -166,11 +166,15 @@ func (c *Core) derive() {
 	} else if d.Declared > 0 {
 		d.Drifted = math.Abs(hold/d.Declared.Seconds()-1) > driftTolerated
 	}
+	most := c.cfg.MaxItems
+	if c.cfg.Depth != 0 {
+		most = 0 // only whether the objective can be met
+	}
 	if c.limit > 0 {
-		d.Depth, d.Reachable = c.service.deepest(rate, c.cv2, objective, 1-q, c.derivation.Depth, c.cfg.MaxItems)
+		d.Depth, d.Reachable = c.service.deepest(rate, c.cv2, objective, 1-q, c.guess(rate), most)
 		d.RuleLatency = c.ruleLatency(d.Rule, rate)
 		if !d.Reachable {
-			d.Depth = min(c.busyDepth(max(c.rho(), unreachableLoad)), c.cfg.MaxItems)
+			d.Depth = min(c.busyDepth(max(c.rho(), unreachableLoad)), most)
 		}
 	}
 	if c.cfg.Depth != 0 {
@@ -178,6 +182,14 @@ func (c *Core) derive() {
 	}
 	c.derivation = d
 	c.retune()
+}
+
+// guess is the depth in which a rate that has changed would result.
+func (c *Core) guess(rate float64) int {
+	if old := c.derivation; old.Rate > 0 {
+		return int(min(float64(old.Depth)*rate/old.Rate, maxItems))
+	}
+	return 0
 }
 
 // ruleLatency is for the eyes alone and costs more than all the rest, so it is

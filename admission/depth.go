@@ -72,6 +72,9 @@ func (e *estimate) deepest(rate, cv2, t, miss float64, guess, most int) (int, bo
 	}
 	ok := func(d int) bool { return e.late(d, rate, cv2, t) <= miss }
 	lo, hi := 0, most+1 // ok(lo), not ok(hi) or out of range
+	if most == 0 {
+		return 0, true
+	}
 	guess = min(max(guess, 1), most)
 	for step := 1 + guess/64; lo < guess && guess < hi; step *= 2 { // gallop to a bracket
 		if ok(guess) {
@@ -96,7 +99,7 @@ func (e *estimate) latency(d int, rate, cv2, q float64) float64 {
 	for e.late(d, rate, cv2, hi) > 1-q {
 		hi *= 2
 	}
-	for range 30 { // 2^-30 of the range
+	for range 14 { // 2^-14 of the range: finer than the three figures that are printed
 		if mid := (lo + hi) / 2; e.late(d, rate, cv2, mid) > 1-q {
 			lo = mid
 		} else {

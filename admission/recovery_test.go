@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -124,5 +125,30 @@ func TestADay(t *testing.T) {
 	}
 	if s.Arrivals != uint64(r.offered) || sum != s.Arrivals {
 		t.Errorf("%d offered, %d arrivals, %d outcomes", r.offered, s.Arrivals, sum)
+	}
+}
+
+// The load rises from half of the capacity to twice as much and falls again, in
+// half a minute each: the depth shrinks and comes back on the way, and nobody
+// notices when.
+func TestRamp(t *testing.T) {
+	for _, seed := range runsOf() {
+		l := flagship(2, 2*time.Second, seed)
+		l.length = time.Minute
+		l.rate = func(at time.Duration) float64 {
+			return 0.5 + 1.5*(1-math.Abs(at.Seconds()/30-1))
+		}
+		r := l.run(t)
+		// Offered beyond the capacity: the area of a triangle of height 1 and of
+		// a base of 40 s, of 60 s at 1.25 on average.
+		least := 1 - 20/(60*1.25)
+		t.Logf("seed %d: %s, at least %.4f must be refused", seed, r.row(), 1-least)
+		// The standard error of 90,000 arrivals and their services is 0.5 %.
+		if good := float64(r.good) / float64(r.offered); good < 0.985*least {
+			t.Errorf("seed %d: %.4f in time, %.4f possible", seed, good, least)
+		}
+		if q := p(.99, r.latency); q > 400*ms {
+			t.Errorf("seed %d: p99 %v", seed, q)
+		}
 	}
 }

@@ -83,7 +83,7 @@ const (
 	Shed                      // rejected: everybody who fills the queue outranks it
 	Displaced                 // rejected: gave its place to a more important or a younger request
 	WaitBound                 // rejected: waited as long as MaxWait allows
-	Unavailable               // rejected: there is nothing to run it on
+	Unavailable               // rejected: there is nothing to run it on; also while the limit is 0, a pause
 	Draining                  // rejected: shutting down
 	Deadline                  // expired: the deadline has passed
 	Doomed                    // expired: what is left of the budget is below the service quantile
