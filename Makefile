@@ -37,7 +37,7 @@ fuzz: ## each fuzz target for FUZZTIME=10s
 	| awk '/^Fuzz/ { names[++n] = $$1 } /^(ok|FAIL|\?)/ { for (i = 1; i <= n; i++) print $$2, names[i]; n = 0 }' \
 	| while read -r pkg target; do \
 		echo "$$pkg $$target"; \
-		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg" </dev/null; \
+		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$$pkg" </dev/null; \
 	done
 
 bin/gofumpt: tools/go.mod

@@ -19,7 +19,8 @@ import (
 // serves, and the bound keeps cost arithmetic far from overflow.
 const Max = 1 << 20
 
-// A Law decides the limit, in units of cost.
+// A Law decides the limit, in units of cost. Laws are comparable with ==: a
+// configuration that is read again with an equal law keeps the limit in force.
 type Law interface {
 	// Start returns the limit before anything has been measured. An error
 	// states in one sentence which constant is out of range.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"runtime"
 	"sync"
 	"time"
 
@@ -67,6 +68,7 @@ func (c Config) run(ctx context.Context, name string, lim *goodput.Limiter, show
 		return nil, err
 	}
 	defer client.Close()
+	runtime.GC() // of what the run before left, while nobody is timed
 	g, err := load.New(load.Plan{
 		Rate:      c.Load * b.Capacity(),
 		Duration:  c.Duration,
