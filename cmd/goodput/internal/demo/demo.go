@@ -12,7 +12,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"runtime/debug"
 	"time"
 
 	"github.com/goodput/goodput"
@@ -77,10 +76,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	// The heap is mostly goroutines that wait; collecting it at twice its size,
-	// as is the default, takes time from a generator that must not be late.
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
-
+	defer tune()()
 	report := &Report{
 		Seed: c.Seed, Load: c.Load, Duration: c.Duration, Limit: c.Limit,
 		Capacity: float64(slots) / mean.Seconds(),
