@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,11 +18,10 @@ import (
 // trial is a run of 2000 arrivals in 10 s with given answers, in turn.
 func trial(t *testing.T, name string, ctx context.Context, answers ...load.Answer) *Trial {
 	t.Helper()
-	turn := 0
+	var turn atomic.Int64
 	g, err := load.New(load.Plan{Rate: 200, Duration: 10 * time.Second, Constant: true, Deadline: deadline},
 		func(ctx context.Context) load.Answer {
-			a := answers[turn%len(answers)]
-			turn++
+			a := answers[int(turn.Add(1)-1)%len(answers)]
 			if a == (load.Answer{}) { // none
 				<-ctx.Done()
 				return load.Answer{Err: ctx.Err()}
