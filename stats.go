@@ -54,7 +54,7 @@ func (l *Limiter) Stats() Stats {
 		Observe:  l.observe,
 		Wait:     l.wait,
 		Capacity: core.Derivation.Rate,
-		Demand:   core.Load * core.Derivation.Rate,
+		Demand:   core.Offered,
 	}
 	if l.observe {
 		s.Stats, s.Shadow = l.real.stats(core), core

@@ -78,6 +78,9 @@ func (c Config) Validate() error {
 	if c.Limit == nil {
 		return fmt.Errorf("limit is missing: say limit.Fixed(n), the units of cost that may run at once")
 	}
+	if !isComparable(c.Limit) {
+		return fmt.Errorf("limit %T cannot be compared with ==: a law must not hold slices, maps or functions", c.Limit)
+	}
 	if _, err := c.Limit.Start(); err != nil {
 		return err
 	}
@@ -132,6 +135,14 @@ func (c Config) WithDefaults() Config {
 	def(&c.MaxWait, c.Objective)
 	def(&c.Exempt, DefaultExempt)
 	return c
+}
+
+// isComparable reports whether laws of this kind can be compared: Reconfigure
+// does, to see whether it has changed.
+func isComparable(law limit.Law) (ok bool) {
+	defer func() { ok = recover() == nil }()
+	same := law
+	return law == same
 }
 
 func def[T comparable](field *T, value T) {

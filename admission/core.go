@@ -70,9 +70,7 @@ type Core struct {
 	running int // requests that run; inUse without their costs
 	lent    int // slots that the driver fills without asking. Invariant: 0 while anyone waits (I7)
 	lentAt  time.Duration
-	peak    int // the most units in use since the law was last asked
-	waited  bool
-	lawAt   time.Duration
+	lawAt   time.Duration // when the law was last asked
 
 	lines   [priorities]line // by priority, critical first
 	waiting int              // Invariant: the sum of lines[i].n, at most MaxItems (I3)
@@ -80,7 +78,7 @@ type Core struct {
 	bytes   int64            // Invariant: at most MaxBytes (I3)
 	seq     uint64
 
-	exempt   int // exempt requests in flight. Invariant: at most cfg.Exempt
+	exempt   int // exempt requests in flight. Invariant: at most cfg.Exempt when one is admitted
 	draining bool
 
 	service    estimate
@@ -96,8 +94,8 @@ type Core struct {
 	stood    time.Duration // since when somebody has waited; Never while nobody does
 	overload bool          // the queue has stood, and more is offered than the slots can serve
 	depth    int           // in force. Invariant: at most derivation.Depth (I11)
-	brief    time.Duration // the shortest and the longest budget queued since the queue was empty
-	ample    time.Duration
+	shortest time.Duration // of the budgets queued since the queue was empty
+	longest  time.Duration
 
 	decided []*Waiter
 	taken   int
@@ -161,7 +159,6 @@ func (c *Core) Offer(now time.Duration, r Request) Decision {
 }
 
 func (c *Core) normalize(r *Request) {
-	def(&r.Cost, 1)
 	r.Cost = max(r.Cost, 1)
 	if r.Size <= 0 {
 		r.Size = r.Cost
@@ -209,16 +206,13 @@ func (c *Core) enqueue(r *Request) Decision {
 	w := c.push(r)
 	c.evictVictims() // after the push: the queue was never empty
 	c.dispatch()     // it may be first, and fit slots that a costlier one could not use
-	switch w.verdict {
-	case Admitted:
+	if d.Verdict = w.verdict; w.verdict == Admitted {
 		c.undecide(w)
-		d.Verdict = Admitted
-	case Refused:
-		c.undecide(w)
-		d.Reason = w.reason
-	case Queued:
-		d.Verdict, d.Waiter = Queued, w
+		c.counts.dequeued-- // it did not wait
+		c.counts.immediate++
+		return d
 	}
+	d.Waiter = w
 	return d
 }
 
@@ -310,7 +304,6 @@ func (c *Core) Settle(now time.Duration, s Settlement) {
 		panic("admission: more slots settled than were lent and in use")
 	}
 	c.lent = 0
-	c.peak = max(c.peak, c.inUse)
 	c.counts.arrivals += uint64(s.Admitted)
 	c.counts.immediate += uint64(s.Admitted)
 	if c.load.spread(c.lentAt, max(c.now, now), float64(s.Admitted)) {
@@ -325,10 +318,9 @@ func (c *Core) Observe(now time.Duration, b *Batch) {
 	c.enter(now)
 	c.service.observe(c.now, b)
 	w := limit.Window{
-		Length: c.now - c.lawAt, Samples: b.Samples(), Peak: c.peak, Waited: c.waited,
-		Mean: seconds(b.holdCost / max(b.cost, 1)),
+		Length: c.now - c.lawAt, Samples: b.Samples(), Mean: seconds(b.served.mean(0, 0)),
 	}
-	c.lawAt, c.peak, c.waited = c.now, c.inUse, c.waiting > 0
+	c.lawAt = c.now
 	if n := min(max(c.law.Next(c.limit, w), 0), limit.Max); n != c.limit {
 		c.setLimit(n)
 		return
@@ -380,10 +372,10 @@ func (c *Core) Reconfigure(now time.Duration, cfg Config) error {
 	}
 	c.configure(cfg)
 	for c.waiting > c.cfg.MaxItems {
-		c.tell(c.hindmost(), QueueFull)
+		c.tell(c.hindmost(func(*Waiter) bool { return true }), QueueFull)
 	}
 	for c.bytes > c.cfg.MaxBytes {
-		c.tell(c.hindmost(), BytesFull)
+		c.tell(c.hindmost(func(w *Waiter) bool { return w.bytes > 0 }), BytesFull)
 	}
 	c.setLimit(n)
 	return nil

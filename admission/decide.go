@@ -64,7 +64,7 @@ func (c *Core) reorder() {
 // patience is how long a queue stands before the order changes: as long as the
 // objective leaves for waiting, at least a mean service time.
 func (c *Core) patience() time.Duration {
-	spare := c.cfg.Objective - seconds(c.quantile)
+	spare := c.cfg.Objective - c.derivation.Service
 	return min(max(spare, seconds(c.service.hold())), maxPatience)
 }
 
@@ -92,7 +92,7 @@ func (c *Core) age() time.Duration {
 }
 
 func (c *Core) standingOrder() Order {
-	if float64(c.ample) > budgetsDiffer*float64(c.brief) {
+	if float64(c.longest) > budgetsDiffer*float64(c.shortest) {
 		return EDF
 	}
 	return NewestFirst
@@ -140,7 +140,7 @@ func (c *Core) retune() {
 // busyDepth is standing in units of cost: a request occupies perCost slots.
 func (c *Core) busyDepth(rho float64) int {
 	per := c.load.perCost
-	return int(math.Ceil(float64(standing(float64(c.limit)/per, rho)) * per))
+	return int(min(math.Ceil(float64(standing(float64(c.limit)/per, rho))*per), maxItems))
 }
 
 // unreachableLoad is the load for which the depth is taken when the objective
@@ -154,10 +154,11 @@ func (c *Core) derive() {
 	_, c.cv2 = c.service.moments()
 	c.quantile = c.service.quantile(q)
 	hold, rate := c.service.hold(), c.rate()
+	size, _ := c.service.request()
 	objective := c.cfg.Objective.Seconds()
 	d := Derivation{
 		Limit: c.limit, Mean: seconds(hold), Rate: rate,
-		Objective: c.cfg.Objective, Percentile: q, Service: seconds(c.quantile),
+		Objective: c.cfg.Objective, Percentile: q, Service: seconds(c.quantile * size),
 		Samples: int(c.service.samples), Declared: c.cfg.Service,
 		Rule: int(math.Round(min(rate*objective, maxItems))),
 	}
@@ -213,7 +214,6 @@ func (c *Core) grant(cost int) {
 	}
 	c.inUse += cost
 	c.running++
-	c.peak = max(c.peak, c.inUse)
 }
 
 // need is the service time that must fit a remaining budget.
@@ -257,9 +257,9 @@ func (c *Core) push(r *Request) *Waiter {
 	c.arm(w)
 	budget := w.due() - c.now
 	if c.waiting == 0 {
-		c.stood, c.brief, c.ample = c.now, budget, budget
+		c.stood, c.shortest, c.longest = c.now, budget, budget
 	}
-	c.brief, c.ample = min(c.brief, budget), max(c.ample, budget)
+	c.shortest, c.longest = min(c.shortest, budget), max(c.longest, budget)
 	if c.order == NewestFirst && c.cfg.Order == Auto && c.standingOrder() == EDF {
 		c.setOrder(EDF)
 	}
@@ -267,7 +267,6 @@ func (c *Core) push(r *Request) *Waiter {
 	c.waiting++
 	c.cost += int(w.cost)
 	c.bytes += w.bytes
-	c.waited = true
 	return w
 }
 

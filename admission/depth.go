@@ -9,14 +9,16 @@ import (
 
 // The depth of a queue, from what is known about the service.
 //
-// A request that finds d units of cost ahead of it waits for d departures and
-// is then served. With every slot busy, departures come at rate = limit/mean,
-// and the time of the d-th has the mean d/rate and the variance
+// Who takes the d-th place, in units of cost, waits until d units have departed
+// and is then served. With every slot busy, units depart at rate = limit / mean
+// time held, and the time of the d-th has the mean d/rate and the variance
 // cv2 x d/rate^2, cv2 the squared coefficient of variation of the service time
 // (renewal theory; exact for exponential service, where it is an Erlang
-// distribution, and for fixed service, where it is 0). It is taken as a gamma
-// distribution of these moments. The service itself is added by summing over
-// its measured distribution.
+// distribution, and for fixed service, where it is 0). The units of one request
+// depart together, which multiplies the variance by the mean cost of a request.
+// The time is taken as a gamma distribution of these moments. The service
+// itself, of a request of mean size, is added by summing over its measured
+// distribution.
 
 // tail returns P(d departures take longer than t seconds).
 func tail(d int, rate, cv2, t float64) float64 {
@@ -51,14 +53,17 @@ func b2f(b bool) float64 {
 
 // late returns P(d departures + one service > t), t in seconds.
 func (e *estimate) late(d int, rate, cv2, t float64) float64 {
+	size, cost := e.request()
+	cv2 *= cost
 	var p float64
 	for _, s := range e.points {
-		if s.spread == 0 {
-			p += s.weight * tail(d, rate, cv2, t-s.at)
+		at, spread := s.at*size, s.spread*size
+		if spread == 0 {
+			p += s.weight * tail(d, rate, cv2, t-at)
 			continue
 		}
 		// Two points at one spread each side have the moments of the bucket.
-		p += s.weight / 2 * (tail(d, rate, cv2, t-s.at+s.spread) + tail(d, rate, cv2, t-s.at-s.spread))
+		p += s.weight / 2 * (tail(d, rate, cv2, t-at+spread) + tail(d, rate, cv2, t-at-spread))
 	}
 	return p / e.total
 }
@@ -95,7 +100,8 @@ func (e *estimate) deepest(rate, cv2, t, miss float64, guess, most int) (int, bo
 
 // latency returns the quantile of d departures + service, in seconds.
 func (e *estimate) latency(d int, rate, cv2, q float64) float64 {
-	lo, hi := 0.0, float64(d)/rate+e.quantile(q)+1e-6
+	size, _ := e.request()
+	lo, hi := 0.0, float64(d)/rate+e.quantile(q)*size+1e-6
 	for e.late(d, rate, cv2, hi) > 1-q {
 		hi *= 2
 	}
@@ -148,7 +154,7 @@ type Derivation struct {
 	Rate        float64       // units of cost per second that the slots can serve
 	Objective   time.Duration
 	Percentile  float64
-	Service     time.Duration // service time at Percentile, of a request of size 1
+	Service     time.Duration // service time at Percentile, of a request of mean size
 	Depth       int           // units of cost that may wait
 	Rule        int           // the rule of thumb: Rate x Objective
 	RuleLatency time.Duration // the latency at Percentile that a queue of Rule would give

@@ -28,11 +28,35 @@ const (
 // slots were held. The zero value is empty and ready. Batches are merged by
 // adding, so a driver may keep several and spare its callers a shared one.
 type Batch struct {
-	cells    [hist.N]cell
-	lo, hi   int // cells[lo:hi] may be in use
-	samples  float64
-	holdCost float64 // sum of cost x seconds held
-	cost     float64 // sum of cost
+	cells   [hist.N]cell
+	lo, hi  int     // cells[lo:hi] may be in use
+	samples float64 // service times in cells
+	size    float64 // sum of their sizes
+	served  held    // by requests that gave a service time
+	ended   held    // by all that ended, failed ones included
+}
+
+// held is what requests held: their number, their cost, and cost x seconds.
+type held struct{ n, cost, costSeconds float64 }
+
+func (h *held) add(o held) {
+	h.n += o.n
+	h.cost += o.cost
+	h.costSeconds += o.costSeconds
+}
+
+func (h *held) scale(keep float64) {
+	h.n, h.cost, h.costSeconds = h.n*keep, h.cost*keep, h.costSeconds*keep
+}
+
+// mean returns how long a unit of cost was held, in seconds, with a prior that
+// counts like weight requests of the same cost.
+func (h *held) mean(prior, weight float64) float64 {
+	if h.n == 0 {
+		return prior
+	}
+	weight *= h.cost / h.n
+	return (h.costSeconds + weight*prior) / (h.cost + weight)
 }
 
 // A cell is what the samples of one bucket leave: enough for a spread inside
@@ -49,13 +73,16 @@ func (b *Batch) Add(service, hold time.Duration, cost, size int) {
 	if size <= 0 {
 		size = cost
 	}
-	if hold = max(hold, service); hold > 0 {
-		b.holdCost += hold.Seconds() * float64(cost)
-		b.cost += float64(cost)
+	if hold = max(hold, service); hold <= 0 {
+		return
 	}
+	one := held{1, float64(cost), hold.Seconds() * float64(cost)}
+	b.ended.add(one)
 	if service <= 0 {
 		return
 	}
+	b.served.add(one)
+	b.size += float64(size)
 	unit := service.Seconds() / float64(size)
 	i := hist.Index(time.Duration(unit * float64(time.Second)))
 	if b.hi == 0 {
@@ -83,18 +110,20 @@ func (b *Batch) Merge(o *Batch) {
 		b.cells[i].sumsq += o.cells[i].sumsq
 	}
 	b.samples += o.samples
-	b.holdCost += o.holdCost
-	b.cost += o.cost
+	b.size += o.size
+	b.served.add(o.served)
+	b.ended.add(o.ended)
 }
 
 // Reset empties b.
 func (b *Batch) Reset() {
 	clear(b.cells[b.lo:b.hi])
-	b.lo, b.hi, b.samples, b.holdCost, b.cost = 0, 0, 0, 0, 0
+	b.lo, b.hi, b.samples, b.size = 0, 0, 0, 0
+	b.served, b.ended = held{}, held{}
 }
 
 // Empty reports whether b holds nothing.
-func (b *Batch) Empty() bool { return b.samples == 0 && b.cost == 0 }
+func (b *Batch) Empty() bool { return b.ended.n == 0 }
 
 // Samples returns the number of service times in b.
 func (b *Batch) Samples() int { return int(b.samples) }
@@ -116,8 +145,8 @@ type estimate struct {
 
 // A point is a service time, in seconds, that stands for the samples of one
 // bucket: their mean, number and standard deviation. Taken as uniform they lie
-// within half of the mean, which never reaches into another bucket.
-type point struct{ at, weight, spread, half float64 }
+// within reach of the mean, which never goes into another bucket.
+type point struct{ at, weight, spread, reach float64 }
 
 // setPrior states what is believed before samples: an exponential service of
 // the given mean, which is what a service of unknown variance is priced as.
@@ -151,22 +180,27 @@ func (e *estimate) observe(now time.Duration, b *Batch) {
 		e.settled = now + e.settle
 	}
 	keep := math.Exp2(-float64(dt) / float64(e.halfLife))
-	// Never forget below keepSamples: scale so that as many are left, if there
-	// were as many.
-	if e.samples*keep < keepSamples {
-		keep = min(1, keepSamples/max(e.samples, 1))
-	}
-	if keep < 1 {
+	if k := forget(e.samples, keep); k < 1 {
 		for i := e.lo; i < e.hi; i++ {
 			c := &e.cells[i]
-			c.n, c.sum, c.sumsq = c.n*keep, c.sum*keep, c.sumsq*keep
+			c.n, c.sum, c.sumsq = c.n*k, c.sum*k, c.sumsq*k
 		}
-		e.samples *= keep
-		e.holdCost *= keep
-		e.cost *= keep
+		e.samples *= k
+		e.size *= k
+		e.served.scale(k)
 	}
+	e.ended.scale(forget(e.ended.n, keep))
 	e.Merge(b)
 	e.refresh()
+}
+
+// forget returns which part of n to keep: never fewer than keepSamples, if there
+// were as many.
+func forget(n, keep float64) float64 {
+	if n*keep < keepSamples {
+		return min(1, keepSamples/max(n, 1))
+	}
+	return keep
 }
 
 // priorWeight returns how many samples the prior is worth.
@@ -205,12 +239,12 @@ func (e *estimate) refresh() {
 			variance = 0
 		}
 		spread := math.Sqrt(variance)
-		half := math.Sqrt(3) * spread
-		half = max(0, min(half, hist.Bound(i)-at))
+		reach := math.Sqrt(3) * spread
+		reach = max(0, min(reach, hist.Bound(i)-at))
 		if i > 0 {
-			half = max(0, min(half, at-hist.Bound(i-1)))
+			reach = max(0, min(reach, at-hist.Bound(i-1)))
 		}
-		e.points = append(e.points, point{at, c.n, spread, half})
+		e.points = append(e.points, point{at, c.n, spread, reach})
 		e.total += c.n
 	}
 }
@@ -222,7 +256,7 @@ func (e *estimate) quantile(q float64) float64 {
 	for _, p := range e.points {
 		if seen+p.weight >= rank {
 			f := (rank - seen) / p.weight // 0..1 inside the bucket
-			return p.at + p.half*(2*f-1)
+			return p.at + p.reach*(2*f-1)
 		}
 		seen += p.weight
 	}
@@ -243,12 +277,21 @@ func (e *estimate) moments() (mean, cv2 float64) {
 // hold returns the mean time, in seconds, for which a unit of cost is held,
 // weighted by cost: what the departure of cost units follows. The prior counts
 // here as in the service times.
+//
+// Work that fails slowly, at a timeout, holds its slot and counts. Work that
+// fails fast does not make the service faster: an upstream that refuses
+// connections for a minute leaves a mean of a millisecond, and a queue derived
+// from that is 50 times too deep when the upstream is back. So the longer of the
+// two means is believed.
 func (e *estimate) hold() float64 {
 	pw := e.priorWeight()
-	if e.cost == 0 {
-		return e.mean
+	return max(e.served.mean(e.mean, pw), e.ended.mean(e.mean, pw))
+}
+
+// request returns the mean size and the mean cost of a request.
+func (e *estimate) request() (size, cost float64) {
+	if e.samples == 0 {
+		return 1, 1
 	}
-	// cost per request scales the prior's weight to the same units.
-	per := max(1, e.cost/max(1, e.samples))
-	return (e.holdCost + pw*per*e.mean) / (e.cost + pw*per)
+	return e.size / e.samples, e.served.cost / e.served.n
 }

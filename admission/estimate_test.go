@@ -121,8 +121,8 @@ func TestWhatIsASample(t *testing.T) {
 	var b Batch
 	b.Add(0, 30*ms, 1, 0)
 	b.Add(-ms, 30*ms, 1, 0)
-	if b.Samples() != 0 || b.Empty() || b.cost != 2 {
-		t.Errorf("failed work: %d samples, cost %v held", b.Samples(), b.cost)
+	if b.Samples() != 0 || b.Empty() || b.ended.cost != 2 {
+		t.Errorf("failed work: %d samples, cost %v held", b.Samples(), b.ended.cost)
 	}
 	b.Reset()
 	b.Add(0, 0, 1, 0)
@@ -130,8 +130,8 @@ func TestWhatIsASample(t *testing.T) {
 		t.Error("neither service nor hold is nothing")
 	}
 	b.Add(50*ms, 0, 1, 0)
-	if b.holdCost != 0.05 {
-		t.Errorf("held for %v s, served for 0.05 s", b.holdCost)
+	if b.ended.costSeconds != 0.05 {
+		t.Errorf("held for %v s, served for 0.05 s", b.ended.costSeconds)
 	}
 }
 

@@ -100,7 +100,7 @@ type hint struct {
 const (
 	hintWindow    = time.Second
 	minRetryAfter = 1  // seconds
-	maxRetryAfter = 30 // seconds: an outage is over or has been noticed by then
+	maxRetryAfter = 20 // seconds; jitter adds half: 30 s, and an outage is over or has been noticed
 )
 
 // roll closes the windows that ended by now, given the counts so far.
@@ -116,7 +116,7 @@ func (h *hint) roll(now time.Duration, refused, ended uint64) {
 		h.seconds = min(maxRetryAfter, h.seconds+1)
 	}
 	h.refused, h.ended = refused, ended
-	// Further windows passed in silence: each halves, and five leave one second.
+	// Further windows passed in silence: each halves, and five leave one second or less to go.
 	for idle := (now - h.end) / hintWindow; idle > 0 && h.seconds > minRetryAfter; idle-- {
 		h.seconds = max(minRetryAfter, h.seconds/2)
 	}

@@ -14,6 +14,7 @@ import (
 // the slots can serve, for a length of virtual time, then drained.
 type load struct {
 	slots     int
+	cost      int // of each request; 0: 1. The limit is slots x cost
 	mean      time.Duration
 	shape     shape
 	times     float64                        // offered over capacity
@@ -62,7 +63,7 @@ func (l *load) source() func() *job {
 			}
 		}
 		j := &job{
-			root: at, arrival: at, deadline: Never, blind: l.blind, cost: 1, attempt: 1,
+			root: at, arrival: at, deadline: Never, blind: l.blind, cost: l.cost, attempt: 1,
 			service: time.Duration(l.shape.draw(service) * float64(l.mean)),
 		}
 		if l.deadline > 0 {
@@ -96,7 +97,8 @@ func (l load) run(t testing.TB) *result {
 	if l.objective == 0 {
 		l.objective = 400 * time.Millisecond
 	}
-	l.config.Limit, l.config.Objective = limit.Fixed(l.slots), l.objective
+	l.cost = max(l.cost, 1)
+	l.config.Limit, l.config.Objective = limit.Fixed(l.slots*l.cost), l.objective
 	core, err := New(l.config)
 	if err != nil {
 		t.Fatal(err)

@@ -1,5 +1,7 @@
 package admission
 
+import "slices"
+
 // The calls of the model other than offer.
 
 func (m *model) release(e End) {
@@ -53,29 +55,32 @@ func (m *model) reconfigure(cfg Config, limit int) {
 	}
 	m.configure(cfg)
 	for len(m.queue) > m.cfg.MaxItems {
-		m.tell(m.hindmost(), QueueFull)
+		m.tell(m.hindmost(0), QueueFull)
 	}
 	for _, b := m.sums(); b > m.cfg.MaxBytes; _, b = m.sums() {
-		m.tell(m.hindmost(), BytesFull)
+		m.tell(m.hindmost(1), BytesFull)
 	}
 	m.setLimit(limit)
 }
 
-func (m *model) hindmost() *place {
+// hindmost is who gives way first of those that hold at least so many bytes.
+func (m *model) hindmost(bytes int64) *place {
 	for pr := Background; ; pr-- {
 		l := m.line(pr)
-		if len(l) == 0 {
-			continue
+		if m.order != NewestFirst {
+			slices.Reverse(l)
 		}
-		for _, p := range m.queue {
-			if p.Priority == pr && p.retry() {
-				return p
+		for _, retries := range []bool{true, false} {
+			from := l
+			if retries {
+				from = m.queue // retries in the order of offer
+			}
+			for _, p := range from {
+				if p.Priority == pr && p.Bytes >= bytes && (!retries || p.retry()) {
+					return p
+				}
 			}
 		}
-		if m.order == NewestFirst {
-			return l[0]
-		}
-		return l[len(l)-1]
 	}
 }
 

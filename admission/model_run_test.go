@@ -308,7 +308,7 @@ func (d *duel) compare() error {
 	d.model.now = max(d.model.now, d.now)
 	want := d.model.stats()
 	// What was measured is not the model's.
-	want.Depth, want.Overload, want.Load, want.RetryAfter = got.Depth, got.Overload, got.Load, got.RetryAfter
+	want.Depth, want.Overload, want.Offered, want.Load, want.RetryAfter = got.Depth, got.Overload, got.Offered, got.Load, got.RetryAfter
 	want.MaxItems, want.MaxBytes, want.Derivation = d.model.cfg.MaxItems, d.model.cfg.MaxBytes, got.Derivation
 	if got != want {
 		return fmt.Errorf("core  %+v\nmodel %+v", got, want)

@@ -191,6 +191,10 @@ func (m *model) offer(r Request) (Verdict, Reason, *place) {
 	}
 	m.dispatch()
 	m.told = slices.DeleteFunc(m.told, func(q *place) bool { return q == p })
+	if p.verdict == Admitted { // past somebody costlier, without a wait
+		m.counts.dequeued--
+		m.counts.immediate++
+	}
 	return p.verdict, p.reason, p
 }
 
@@ -309,7 +313,7 @@ func (m *model) givesWay(p *place) (who []*place) {
 	newest := m.order == NewestFirst
 	for pr := Background; pr >= p.Priority; pr-- {
 		for _, q := range m.queue { // retries in the order of offer
-			if q.Priority == pr && q.retry() && (pr > p.Priority || newest || !p.retry()) {
+			if q.Priority == pr && q.retry() && (pr > p.Priority || !p.retry() || newest && q.Arrival <= p.Arrival) {
 				add(q)
 			}
 		}
@@ -318,7 +322,7 @@ func (m *model) givesWay(p *place) (who []*place) {
 			slices.Reverse(l)
 		}
 		for _, q := range l {
-			if !q.retry() && (pr > p.Priority || newest && !p.retry()) {
+			if !q.retry() && (pr > p.Priority || newest && !p.retry() && q.Arrival <= p.Arrival) {
 				add(q)
 			}
 		}

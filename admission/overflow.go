@@ -99,8 +99,8 @@ func (c *Core) oldestFirst(yield func(*Waiter) bool) {
 }
 
 // displaceable yields the doomed, then who ranks below the newcomer from the
-// lowest priority up, retries before first attempts, and under NewestFirst the
-// oldest of its own rank.
+// lowest priority up, retries before first attempts, and under NewestFirst who
+// is older, of its own rank, the oldest first.
 func (c *Core) displaceable(r *Request, yield func(*Waiter) bool) {
 	// The doomed are at the old end of a list, as a rule. Whoever is doomed
 	// elsewhere and does not rank below is told by its alarm.
@@ -116,8 +116,8 @@ func (c *Core) displaceable(r *Request, yield func(*Waiter) bool) {
 	for i := priorities - 1; i >= own; i-- {
 		l := &c.lines[i]
 		for w := l.rhead; w != nil; w = w.rnext { // retries, the oldest first
-			if i == own && retry && c.order != NewestFirst {
-				break
+			if i == own && retry && (c.order != NewestFirst || w.arrival > r.Arrival) {
+				continue
 			}
 			if !yield(w) {
 				return
@@ -126,11 +126,10 @@ func (c *Core) displaceable(r *Request, yield func(*Waiter) bool) {
 		if i == own && (retry || c.order != NewestFirst) {
 			return // nobody else of its own rank gives way
 		}
-		next := func(w *Waiter) *Waiter { return w.next } // NewestFirst: the oldest first
-		if c.order != NewestFirst {
-			next = func(w *Waiter) *Waiter { return w.prev } // else who is served last
-		}
-		for w := l.last(c.order); w != nil; w = next(w) {
+		for w := l.last(c.order); w != nil; w = w.inward(c.order) {
+			if i == own && w.arrival > r.Arrival {
+				return // NewestFirst: from here on all are younger than the newcomer
+			}
 			if !w.retry && !yield(w) {
 				return
 			}
@@ -153,17 +152,23 @@ func (c *Core) outranked(r *Request) bool {
 	return c.waiting > 0
 }
 
-// hindmost returns who would be displaced first, whoever comes.
-func (c *Core) hindmost() *Waiter {
+// hindmost returns who would be displaced first, whoever comes, of those that
+// the test picks; there must be one.
+func (c *Core) hindmost(pick func(*Waiter) bool) *Waiter {
 	for i := priorities - 1; i >= 0; i-- {
-		if l := &c.lines[i]; l.n > 0 {
-			if l.rhead != nil {
-				return l.rhead
+		l := &c.lines[i]
+		for w := l.rhead; w != nil; w = w.rnext {
+			if pick(w) {
+				return w
 			}
-			return l.last(c.order)
+		}
+		for w := l.last(c.order); w != nil; w = w.inward(c.order) {
+			if pick(w) {
+				return w
+			}
 		}
 	}
-	return nil
+	panic("admission: nobody waits who could give way")
 }
 
 // evict tells everybody that the test picks.

@@ -138,19 +138,27 @@ func (l *line) first(o Order) *Waiter {
 	switch {
 	case o == NewestFirst:
 		return l.tail
-	case o == EDF && len(l.edf) > 0:
+	case o == EDF:
 		return l.edf[0]
 	}
 	return l.head
 }
 
-// last returns who would be served last of those at the end of the list that
-// the order serves last: who gives up its place first.
+// last returns the end of the list that gives up its place first: the newest
+// root arrival, the oldest under NewestFirst.
 func (l *line) last(o Order) *Waiter {
 	if o == NewestFirst {
 		return l.head
 	}
 	return l.tail
+}
+
+// inward goes from last towards the other end.
+func (w *Waiter) inward(o Order) *Waiter {
+	if o == NewestFirst {
+		return w.next
+	}
+	return w.prev
 }
 
 // before is the order of the heap: deadline, root arrival, offer.

@@ -18,6 +18,7 @@ type Stats struct {
 	Order        Order         // in force: FIFO, NewestFirst or EDF
 	Depth        int           // in force, units of cost: at most Derivation.Depth
 	Overload     bool          // a standing overload may hold Depth below the derived one
+	Offered      float64       // cost per second, refused requests included
 	Load         float64       // offered cost / what the slots can serve, over about one objective
 	RetryAfter   time.Duration // in force, whole seconds
 	Draining     bool
@@ -40,8 +41,8 @@ func (c *Core) Stats(now time.Duration) Stats {
 	s := Stats{
 		Limit: c.limit, InUse: c.inUse, Running: c.running,
 		Waiting: c.waiting, WaitingCost: c.cost, WaitingBytes: c.bytes, Exempt: c.exempt,
-		Age: c.age(), Order: c.order, Depth: c.depth, Overload: c.overload, Load: c.rho(),
-		RetryAfter: time.Duration(c.hint.seconds) * time.Second, Draining: c.draining,
+		Age: c.age(), Order: c.order, Depth: c.depth, Overload: c.overload, Offered: c.load.rate, Load: c.rho(),
+		RetryAfter: c.retryAfter(), Draining: c.draining,
 		MaxItems: c.cfg.MaxItems, MaxBytes: c.cfg.MaxBytes, Derivation: c.derivation,
 		Arrivals: c.counts.arrivals, Immediate: c.counts.immediate, Dequeued: c.counts.dequeued,
 		Outcomes: c.counts.outcomes, Refusals: c.counts.refusals,
@@ -59,6 +60,10 @@ func (c *Core) RetryAfter(why Reason) time.Duration {
 	if !why.RetryCanWin() {
 		return 0
 	}
+	return c.retryAfter()
+}
+
+func (c *Core) retryAfter() time.Duration {
 	drain := 0.0
 	if r := c.rate(); r > 0 {
 		drain = math.Ceil(float64(c.cost) / r)

@@ -2,8 +2,9 @@ package admission
 
 import "fmt"
 
-// Priority says who goes first and who is shed first. The order is strict: see
-// Core for the guard against starvation. The zero value is Default.
+// Priority says who goes first and who is shed first. The order is strict, with a
+// guard against starvation: after 32 grants that passed over a priority in which
+// somebody waits, the next is theirs. The zero value is Default.
 type Priority uint8
 
 const (
@@ -13,7 +14,7 @@ const (
 	Sheddable           // a retry later is acceptable
 	Background          // batch: served from what the others leave
 
-	priorities = int(Background) + 1
+	priorities = int(Background) // Core.lines begins with critical
 )
 
 // String returns the word used in logs and metrics.

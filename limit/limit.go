@@ -35,9 +35,7 @@ type Law interface {
 type Window struct {
 	Length  time.Duration // how long it was
 	Samples int           // service times in it; failed and cancelled work gives none
-	Mean    time.Duration // mean service time, 0 without samples
-	Peak    int           // the most cost units in use at once
-	Waited  bool          // somebody waited: the limit was the bottleneck
+	Mean    time.Duration // mean time that a unit of cost was held by them, 0 without samples
 }
 
 // Fixed is the law of a limit that someone measured or was told: it stays.

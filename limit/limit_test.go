@@ -44,8 +44,8 @@ func TestFixedRange(t *testing.T) {
 func TestFixedStays(t *testing.T) {
 	for _, w := range []limit.Window{
 		{},
-		{Length: time.Second, Samples: 1000, Mean: time.Hour, Peak: 60, Waited: true},
-		{Length: -1, Samples: -1, Mean: math.MaxInt64, Peak: math.MinInt},
+		{Length: time.Second, Samples: 1000, Mean: time.Hour},
+		{Length: -1, Samples: -1, Mean: math.MaxInt64},
 	} {
 		if n := limit.Fixed(60).Next(7, w); n != 60 {
 			t.Errorf("Fixed(60) moved to %d after %+v", n, w)
