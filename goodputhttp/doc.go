@@ -37,6 +37,12 @@
 //
 // # Slots
 //
+// A client can hold a slot too, by sending a body that was not read in advance a
+// byte at a time, or by not reading the response. It may keep the handler waiting
+// for Server.SlowClient in all, 10 s by default, and earns a second for each
+// 16 KiB; then its connection is cut. A route for streams that clients feed
+// slowly needs a Server with PatientClient.
+//
 // A slot is held until the handler returns, which is the end of the body; the
 // service time that the limiter learns from ends at the response header. A
 // handler that panics, is cut off (http.ErrAbortHandler) or answers with 500 or

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -100,19 +101,36 @@ func TestC095SlowHTTP2BodyLosesItsSlot(t *testing.T) {
 
 // A client that does not read a response larger than the buffers on the way.
 func TestSlowReaderLosesItsSlot(t *testing.T) {
-	for _, version := range []string{"write", "copy"} {
-		t.Run(version, func(t *testing.T) {
+	kilobyte := strings.Repeat("x", 1<<10)
+	for name, send := range map[string]func(w http.ResponseWriter) error{
+		"write": func(w http.ResponseWriter) error {
+			_, err := w.Write([]byte(kilobyte))
+			return err
+		},
+		"large": func(w http.ResponseWriter) error {
+			_, err := w.Write(make([]byte, 1<<20))
+			return err
+		},
+		"string": func(w http.ResponseWriter) error {
+			_, err := io.WriteString(w, kilobyte)
+			return err
+		},
+		"flush": func(w http.ResponseWriter) error {
+			if _, err := w.Write([]byte(kilobyte)); err != nil {
+				return err
+			}
+			return http.NewResponseController(w).Flush()
+		},
+		"copy": func(w http.ResponseWriter) error {
+			_, err := io.Copy(w, io.LimitReader(zeros{}, 1<<20))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
 			lim := limiter(1, goodput.Config{})
 			s := &Server{Limiter: one(lim), SlowClient: slowFor, Next: http.HandlerFunc(
 				func(w http.ResponseWriter, _ *http.Request) {
-					if version == "copy" {
-						_, _ = io.Copy(w, io.LimitReader(zeros{}, 256<<20))
-						return
-					}
-					for b := make([]byte, 1<<20); ; {
-						if _, err := w.Write(b); err != nil {
-							return
-						}
+					for send(w) == nil {
 					}
 				})}
 			c := dial(t, start(t, s), "GET / HTTP/1.1\r\nHost: x\r\n\r\n")

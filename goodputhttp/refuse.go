@@ -40,7 +40,7 @@ const (
 
 const (
 	busy    = "Overloaded: the request was not started. Try again later."
-	hopless = "Overloaded: the request was not started, and could not have been answered in time."
+	hopeless = "Overloaded: the request was not started, and could not have been answered in time."
 )
 
 // refusals is the table. gRPC codes: DEADLINE_EXCEEDED 4, RESOURCE_EXHAUSTED 8,
@@ -57,8 +57,8 @@ var refusals = map[goodput.Reason]*refusal{
 	goodput.Displaced:   {"displaced", 503, "14", true, retryAfter, busy},
 	goodput.WaitBound:   {"wait_bound", 503, "14", true, retryAfter, busy},
 	goodput.Unavailable: {"unavailable", 503, "14", false, retryAfter, busy},
-	goodput.NoBudget:    {"no_budget", 503, "14", false, retryNever, hopless},
-	goodput.Doomed:      {"doomed", 503, "14", false, retryNever, hopless},
+	goodput.NoBudget:    {"no_budget", 503, "14", false, retryNever, hopeless},
+	goodput.Doomed:      {"doomed", 503, "14", false, retryNever, hopeless},
 	goodput.TooCostly:   {"too_costly", 503, "8", false, retryNever, "The request costs more than may run at once. It was not started."},
 	goodput.TooLarge:    {"too_large", 413, "8", false, retryNever, "The body is larger than what may wait. The request was not started."},
 	goodput.Deadline:    {"deadline", 504, "4", false, retryNever, "The time limit of the request passed before it could start."},
@@ -111,7 +111,8 @@ var (
 	grpcType    = []string{"application/grpc"}
 )
 
-// maxRetryAfter and one second bound what is said: 0 means "at once" to some.
+// maxRetryAfter bounds what is said of a limiter that has gone wrong: the core
+// says 20 s at most, and jitter makes 30 of it.
 const maxRetryAfter = 30 * time.Second
 
 // answer writes f. after is the time in Retry-After.

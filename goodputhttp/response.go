@@ -190,7 +190,7 @@ func (w *response) Write(p []byte) (int, error) {
 
 func (w *response) WriteString(s string) (int, error) {
 	w.header(http.StatusOK)
-	if len(s) > unpaced {
+	if w.writing.allowed > 0 && w.written+int64(len(s)) > unpaced {
 		return w.write([]byte(s))
 	}
 	w.written += int64(len(s))
@@ -203,14 +203,18 @@ type (
 	flusher    response
 	hijacker   response
 	readerFrom response
-	pusher     response
 )
 
 func (f *flusher) Flush() { _ = f.FlushError() }
 
 func (f *flusher) FlushError() error {
-	(*response)(f).header(http.StatusOK)
-	return http.NewResponseController(f.ResponseWriter).Flush()
+	w := (*response)(f)
+	w.header(http.StatusOK)
+	if w.writing.allowed > 0 { // what was written before may be all in buffers: it is here that it waits
+		w.writing.begin(0)
+		defer w.writing.end(0)
+	}
+	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
 func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
@@ -228,8 +232,4 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		conn = place.counted(conn)
 	}
 	return conn, buf, nil
-}
-
-func (p *pusher) Push(target string, opts *http.PushOptions) error {
-	return p.ResponseWriter.(http.Pusher).Push(target, opts)
 }

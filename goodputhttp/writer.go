@@ -6,11 +6,11 @@ import (
 )
 
 // Bits of what a writer has beside the three methods of http.ResponseWriter.
+// HTTP/2 push is not among them: browsers have dropped it.
 const (
 	canFlush = 1 << iota
 	canHijack
 	canReadFrom
-	canPush
 )
 
 func abilities(w http.ResponseWriter) (has int) {
@@ -24,23 +24,19 @@ func abilities(w http.ResponseWriter) (has int) {
 	if _, ok := w.(io.ReaderFrom); ok {
 		has |= canReadFrom
 	}
-	if _, ok := w.(http.Pusher); ok {
-		has |= canPush
-	}
 	return has
 }
 
 // writer returns w with the optional interfaces of the writer as it came, and
 // none that it lacks: handlers decide by a type assertion whether they can
 // stream, and a promise that fails when it is called is worse than none.
-// net/http itself has two of the sixteen combinations, f|h|r for HTTP/1 and f|p
-// for HTTP/2; the others come from middleware.
+// net/http itself has two of the eight combinations, f|h|r for HTTP/1 and f for
+// HTTP/2; the others come from middleware.
 func (w *response) writer() http.ResponseWriter {
 	type (
 		f = *flusher
 		h = *hijacker
 		r = *readerFrom
-		p = *pusher
 	)
 	switch abilities(w.ResponseWriter) {
 	case canFlush | canHijack | canReadFrom:
@@ -50,12 +46,6 @@ func (w *response) writer() http.ResponseWriter {
 			h
 			r
 		}{w, f(w), h(w), r(w)}
-	case canFlush | canPush:
-		return struct {
-			*response
-			f
-			p
-		}{w, f(w), p(w)}
 	case canFlush:
 		return struct {
 			*response
@@ -89,52 +79,6 @@ func (w *response) writer() http.ResponseWriter {
 			h
 			r
 		}{w, h(w), r(w)}
-	case canPush:
-		return struct {
-			*response
-			p
-		}{w, p(w)}
-	case canHijack | canPush:
-		return struct {
-			*response
-			h
-			p
-		}{w, h(w), p(w)}
-	case canFlush | canHijack | canPush:
-		return struct {
-			*response
-			f
-			h
-			p
-		}{w, f(w), h(w), p(w)}
-	case canReadFrom | canPush:
-		return struct {
-			*response
-			r
-			p
-		}{w, r(w), p(w)}
-	case canFlush | canReadFrom | canPush:
-		return struct {
-			*response
-			f
-			r
-			p
-		}{w, f(w), r(w), p(w)}
-	case canHijack | canReadFrom | canPush:
-		return struct {
-			*response
-			h
-			r
-			p
-		}{w, h(w), r(w), p(w)}
-	case canFlush | canHijack | canReadFrom | canPush:
-		return struct {
-			*response
-			f
-			h
-			r
-			p
-		}{w, f(w), h(w), r(w), p(w)}
 	}
 	return w
 }

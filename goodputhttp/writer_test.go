@@ -20,7 +20,7 @@ func TestWriterKeepsItsInterfaces(t *testing.T) {
 		t.Helper()
 		got := (&response{ResponseWriter: w}).writer()
 		if now := abilities(got); now != has {
-			t.Errorf("%T: %04b, want %04b", w, now, has)
+			t.Errorf("%T: %03b, want %03b", w, now, has)
 		}
 		if http.NewResponseController(got) == nil || got.Header() == nil {
 			t.Error("no header")
@@ -29,7 +29,7 @@ func TestWriterKeepsItsInterfaces(t *testing.T) {
 	type plain struct{ http.ResponseWriter }
 	base := plain{httptest.NewRecorder()}
 	var c everything
-	for has := range 16 {
+	for has := range 8 {
 		var w http.ResponseWriter
 		switch has {
 		case 0:
@@ -74,27 +74,6 @@ func TestWriterKeepsItsInterfaces(t *testing.T) {
 				http.Hijacker
 				io.ReaderFrom
 			}{base, c, c, c}
-		case 8:
-			w = struct {
-				plain
-				http.Pusher
-			}{base, c}
-		case 9:
-			w = struct {
-				plain
-				http.Flusher
-				http.Pusher
-			}{base, c, c}
-		case 15:
-			w = struct {
-				plain
-				http.Flusher
-				http.Hijacker
-				io.ReaderFrom
-				http.Pusher
-			}{base, c, c, c, c}
-		default:
-			continue // Push with an odd mixture
 		}
 		check(has, w)
 	}
@@ -103,7 +82,6 @@ func TestWriterKeepsItsInterfaces(t *testing.T) {
 type everything struct{}
 
 func (everything) Flush()                                       {}
-func (everything) Push(string, *http.PushOptions) error         { return nil }
 func (everything) ReadFrom(io.Reader) (int64, error)            { return 0, nil }
 func (everything) Hijack() (net.Conn, *bufio.ReadWriter, error) { return nil, nil, nil }
 
