@@ -52,6 +52,7 @@ func TestBackendIsFirstComeFirstServed(t *testing.T) {
 			t.Errorf("waiting %d, peak %d, want 99", now, peak)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if !slices.IsSorted(order) || len(order) != 100 {
 			t.Errorf("served in the order %v", order)
 		}
@@ -77,6 +78,7 @@ func TestBackendForgetsWhoLeft(t *testing.T) {
 			t.Errorf("%d wait, and all have left", now)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if !slices.Equal(served, []bool{true, false, false}) || b.Served() != 1 {
 			t.Errorf("served %v, counted %d", served, b.Served())
 		}
