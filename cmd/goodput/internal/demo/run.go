@@ -22,9 +22,10 @@ const (
 	protected   = "goodput"
 )
 
-// sampleEvery is how often the limiter's queue is looked at for its peak. The
-// queue turns over in 10 ms or more at the loads shown here.
-const sampleEvery = 10 * time.Millisecond
+// sampleEvery is how often the limiter's queue is looked at for its peak. A queue
+// that is worth the name lasts longer, and Stats, which merges histograms, takes
+// 0.2 ms here: 0.5 % of a core.
+const sampleEvery = 50 * time.Millisecond
 
 // A Trial is one window of load on a fresh backend.
 type Trial struct {
