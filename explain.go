@@ -17,6 +17,10 @@ func (s *Stats) State() string {
 		return "paused: the limit is 0"
 	case s.Running == 0 && s.Waiting == 0:
 		return "idle"
+	case s.Observe:
+		return fmt.Sprintf("observing: %d in use where %d may be, nothing is refused", s.InUse, s.Limit)
+	case !s.Derivation.Reachable && s.Waiting > 0:
+		return "unreachable: the service alone takes longer than the objective, the queue only keeps the slots busy"
 	case s.Overload:
 		return "saturated and doing its job: the slots are busy, the queue is short, the rest is refused at once"
 	case s.Waiting > 0:
@@ -38,18 +42,30 @@ func (l *Limiter) Explain() string {
 	fmt.Fprintf(&b, "  limit    %d (%v); %d in use by %d requests\n", s.Limit, cfg.Limit, s.InUse, s.Running)
 	fmt.Fprintf(&b, "  depth    %s\n", s.Derivation)
 	if s.Depth < s.Derivation.Depth {
-		fmt.Fprintf(&b, "           %d in force: a standing queue only adds latency\n", s.Depth)
+		fmt.Fprintf(&b, "           %d in force, what keeps the slots busy at load %.3g; more would only add latency\n", s.Depth, s.Load)
 	}
-	fmt.Fprintf(&b, "  queue    %d waiting, cost %d, %d bytes, the oldest for %v; order %v\n",
-		s.Waiting, s.WaitingCost, s.WaitingBytes, s.Age.Round(time.Millisecond), s.Order)
-	fmt.Fprintf(&b, "  load     %.2f: %.0f/s offered, %.0f/s can be served\n", s.Load, s.Demand, s.Capacity)
-	fmt.Fprintf(&b, "  ended    %d of %d arrivals:%s\n", ended(&s), s.Arrivals, counts(s.Outcomes[:], func(i int) string { return Outcome(i).String() }))
+	fmt.Fprintf(&b, "  queue    %d waiting", s.Waiting)
+	if s.Waiting > 0 {
+		fmt.Fprintf(&b, ", cost %d, %d bytes, the oldest for %v", s.WaitingCost, s.WaitingBytes, s.Age.Round(time.Millisecond))
+	}
+	fmt.Fprintf(&b, "; order %v\n", s.Order)
+	fmt.Fprintf(&b, "  load     %.2f over the last %v, fading: %.0f/s offered, %.0f/s can be served\n",
+		s.Load, s.Derivation.Objective, s.Demand, s.Capacity)
+	fmt.Fprintf(&b, "  ended    %d of %d arrivals%s\n", ended(&s), s.Arrivals, counts(s.Outcomes[:], func(i int) string { return Outcome(i).String() }))
 	if refused := counts(s.Refusals[:], func(i int) string { return Reason(i).String() }); refused != "" {
-		fmt.Fprintf(&b, "  refused %s; retry after %v\n", refused, s.RetryAfter)
+		fmt.Fprintf(&b, "  refused %s; retry after %v\n", strings.TrimPrefix(refused, ":"), s.RetryAfter)
 	}
 	if s.Observe {
-		fmt.Fprintf(&b, "  observe  nothing is refused; it would have been:%s\n",
-			counts(s.Shadow.Refusals[:], func(i int) string { return Reason(i).String() }))
+		would := counts(s.Shadow.Refusals[:], func(i int) string {
+			if Reason(i) == Client {
+				return "waiting when it ended" // it really ran, and was faster than the shadow's queue
+			}
+			return Reason(i).String()
+		})
+		if would == "" {
+			would = ": nobody"
+		}
+		fmt.Fprintf(&b, "  observe  nothing is refused; would have been%s\n", would)
 	}
 	return b.String()
 }
@@ -61,7 +77,7 @@ func ended(s *Stats) (n uint64) {
 	return n
 }
 
-// counts lists those that are not zero, each after a space.
+// counts lists those that are not zero, each after a space, all after a colon.
 func counts(n []uint64, name func(int) string) string {
 	var b strings.Builder
 	for i, c := range n {
@@ -69,5 +85,8 @@ func counts(n []uint64, name func(int) string) string {
 			fmt.Fprintf(&b, " %s %d", name(i), c)
 		}
 	}
-	return b.String()
+	if b.Len() == 0 {
+		return ""
+	}
+	return ":" + b.String()
 }

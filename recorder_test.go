@@ -138,7 +138,7 @@ func TestExplainSaysTheState(t *testing.T) {
 		// 3x what it serves, and the queue has stood for two objectives.
 		time.Sleep(950 * time.Millisecond)
 		says("search: saturated and doing its job")
-		says("in force: a standing queue only adds latency")
+		says("in force, what keeps the slots busy at load")
 		load.Wait()
 		if err := l.SetLimit(0); err != nil {
 			t.Fatal(err)

@@ -4,14 +4,18 @@
 // Once a second it compares two snapshots and writes
 //
 //	derived depth      at the start, and when the arithmetic has changed
-//	overload began     with the first second that refused somebody
-//	shedding           each second that refused somebody, with the counts
+//	overload began     with the first second that refused somebody for want of
+//	                   capacity; a deadline that had passed, a drain or a body
+//	                   that is too large are no overload
+//	shedding           each second of it that refused somebody, with the counts
+//	refused            each other second that refused somebody
 //	overload ended     after quiet seconds without one
 package watch
 
 import (
 	"context"
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/goodput/goodput"
@@ -71,7 +75,7 @@ func (w *Watcher) Step(now time.Time, s goodput.Stats) {
 			level = slog.LevelWarn
 		}
 		log.Log(context.Background(), level, "derived depth",
-			"limit", s.Limit, "depth", s.Derivation.Depth, "derivation", s.Derivation.String())
+			"limit", s.Limit, "derived_depth", s.Derivation.Depth, "derivation", s.Derivation.String())
 	}
 	if !w.at.IsZero() {
 		w.shedding(log, now, s)
@@ -90,15 +94,20 @@ func changed(a, b goodput.Derivation) bool {
 
 func (w *Watcher) shedding(log *slog.Logger, now time.Time, s goodput.Stats) {
 	did, reasons := since(w.last, s)
-	if did.refused > 0 {
+	if did.shed > 0 {
 		w.refused = now
 		if !w.over {
 			w.over = true
 			log.Warn("overload began", state(s)...)
 		}
-		message := "shedding"
+	}
+	if did.refused > 0 {
+		message := "refused"
+		if w.over {
+			message = "shedding"
+		}
 		if s.Observe {
-			message = "would shed"
+			message = "would refuse"
 		}
 		log.Info(message, append(state(s),
 			"seconds", now.Sub(w.at).Seconds(), // measured: a busy machine drops ticks
@@ -115,14 +124,22 @@ func (w *Watcher) shedding(log *slog.Logger, now time.Time, s goodput.Stats) {
 
 func state(s goodput.Stats) []any {
 	return []any{
-		"limit", s.Limit, "depth", s.Depth, "waiting", s.Waiting, "order", s.Order.String(),
-		"queue_age_seconds", s.Age.Seconds(), "demand_ratio", s.Load,
+		"limit", s.Limit, "depth", s.Depth, "derived_depth", s.Derivation.Depth, "waiting", s.Waiting, "order", s.Order.String(),
+		"queue_age_seconds", s.Age.Seconds(), "demand_ratio", math.Round(s.Load*1000) / 1000,
 	}
 }
 
 // counts is what happened between two snapshots.
 type counts struct {
 	arrivals, admitted, completed, refused uint64
+	shed                                   uint64 // of refused: there was too much, not something wrong with it
+}
+
+// forCapacity are the reasons that go away with more capacity.
+var forCapacity = map[string]bool{
+	goodput.QueueFull.String(): true, goodput.BytesFull.String(): true, goodput.Shed.String(): true,
+	goodput.Displaced.String(): true, goodput.WaitBound.String(): true,
+	goodput.NoBudget.String(): true, goodput.Doomed.String(): true,
 }
 
 // since returns the counts between a and b, and by reason those who were not
@@ -147,6 +164,9 @@ func since(a, b goodput.Stats) (counts, []slog.Attr) {
 		reasons = append(reasons, slog.Uint64(is.Reason, n))
 		if is.Outcome != goodput.Cancelled.String() { // who left was not refused
 			did.refused += n
+		}
+		if forCapacity[is.Reason] {
+			did.shed += n
 		}
 	}
 	return did, reasons

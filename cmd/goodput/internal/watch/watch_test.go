@@ -64,7 +64,7 @@ func TestStory(t *testing.T) {
 	s.Derivation.Depth = 210
 	step("the depth moved by 4 %")
 	s.Derivation.Depth = 240
-	step("by 16 % of what was told", `msg="derived depth"; depth=240`)
+	step("by 16 % of what was told", `msg="derived depth"; derived_depth=240`)
 	s.Derivation.Drifted = true
 	step("drifted", `msg="derived depth"; level=WARN`)
 }
@@ -79,7 +79,7 @@ func TestObserveTellsTheShadow(t *testing.T) {
 	s.Shadow.Refusals[goodput.QueueFull] = 3
 	buf.Reset()
 	w.Step(time.Unix(1, 0), s)
-	if got := buf.String(); !strings.Contains(got, `msg="would shed"`) || !strings.Contains(got, "reason.queue_full=3") {
+	if got := buf.String(); !strings.Contains(got, `msg="would refuse"`) || !strings.Contains(got, "reason.queue_full=3") {
 		t.Errorf("%s", got)
 	}
 }
