@@ -10,7 +10,8 @@ import (
 
 // Acquire waits for a slot. It returns a *Rejection if the request was refused,
 // cannot be served in time, or its context ended first; then there is nothing
-// to release. A context that is over already is never admitted.
+// to release. A context that is over already is never admitted, except in observe
+// mode, which refuses nobody.
 //
 // The caller ends the work with Slot.Release, usually deferred; Do is harder to
 // get wrong. While it waits, a request may be told at any time that it cannot
@@ -47,7 +48,7 @@ func (l *Limiter) AcquireWork(ctx context.Context, w Work) (Slot, error) {
 		r.Deadline = min(r.Deadline, l.now()-1) // over, whatever the context says when
 		r.Exempt = false                        // a probe that nobody waits for runs no more than others
 	default:
-		return Slot{}, l.refuseGone()
+		return Slot{}, l.refuseGone(ctx)
 	}
 	if !ok {
 		var refusal *Rejection
@@ -124,28 +125,33 @@ func (l *Limiter) slow(ctx context.Context, r admission.Request) (grant, *Reject
 		r.Arrival = now
 	}
 	s := l.settings.Load()
-	d := l.offer(now, r)
+	d := l.offerCall(now, r)
 	switch d.Verdict {
 	case admission.Admitted:
 		l.rec.admitted++
 	case admission.Queued:
-		w, alarm = enqueue(d.Waiter), d.Waiter.Alarm()-now
+		w, alarm = enqueue(&d), d.Waiter.Alarm()-now
 	default:
 		refusal = l.refusal(now, d.Reason, &d, r.Deadline)
 	}
 	l.leave(now)
-	g := s.grant(&r, now)
+	if w != nil {
+		refusal = l.await(ctx, w, alarm)
+	}
+	if refusal != nil {
+		return grant{}, refusal
+	}
+	g := s.grant(&r, now) // only now: it may allocate, which a refusal must not
 	switch {
 	case d.Exempt:
 		g.with().kind = exempt
 	case w != nil:
-		refusal = l.await(ctx, w, alarm)
 		g.start, g.with().waited = w.decidedAt, w.waited
 		if g.due == 0 {
 			g.due = now + s.objective // from its arrival, not from its slot
 		}
 	}
-	return g, refusal
+	return g, nil
 }
 
 // TryAcquire takes a slot if one is free and nobody waits for it. It never
@@ -171,7 +177,7 @@ func (l *Limiter) try() (grant, bool) {
 	}
 	now := l.enter()
 	r.Arrival = now
-	d := l.offer(now, r)
+	d := l.offerCall(now, r)
 	admitted := d.Verdict == admission.Admitted
 	if admitted {
 		l.rec.admitted++

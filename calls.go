@@ -6,9 +6,9 @@ import (
 	"github.com/goodput/goodput/admission"
 )
 
-// Every call of the core is made here, so that a test can record a live run,
-// replay it into a fresh core and compare what was decided. The journal is nil
-// in production and costs a branch.
+// Every call of the core is made here, in a method that is named after it, so
+// that a test can record a live run, replay it into a fresh core and compare what
+// was decided. The journal is nil in production and costs a branch.
 
 // op names a call of the core.
 type op string
@@ -24,13 +24,14 @@ type call struct {
 	why        Reason
 	answer     bool
 	n          int
+	after      time.Duration
 	settlement admission.Settlement
 	batch      *admission.Batch // a copy: the limiter empties its own
 	cfg        *admission.Config
 	stats      *admission.Stats
 }
 
-func (l *Limiter) offer(now time.Duration, r admission.Request) admission.Decision {
+func (l *Limiter) offerCall(now time.Duration, r admission.Request) admission.Decision {
 	d := l.core.Offer(now, r)
 	if l.journal != nil {
 		l.journal(call{op: "offer", now: now, request: r, decision: d})
@@ -45,7 +46,7 @@ func (l *Limiter) releaseCall(now time.Duration, e admission.End) {
 	}
 }
 
-func (l *Limiter) cancel(now time.Duration, w *admission.Waiter, why Reason) bool {
+func (l *Limiter) cancelCall(now time.Duration, w *admission.Waiter, why Reason) bool {
 	ok := l.core.Cancel(now, w, why)
 	if l.journal != nil {
 		l.journal(call{op: "cancel", now: now, waiter: w, why: why, answer: ok})
@@ -69,7 +70,7 @@ func (l *Limiter) lendCall() int {
 	return n
 }
 
-func (l *Limiter) settle(now time.Duration, s admission.Settlement) {
+func (l *Limiter) settleCall(now time.Duration, s admission.Settlement) {
 	l.core.Settle(now, s)
 	if l.journal != nil {
 		l.journal(call{op: "settle", now: now, settlement: s})
@@ -84,7 +85,7 @@ func (l *Limiter) observeCall(now time.Duration, b *admission.Batch) {
 	l.core.Observe(now, b)
 }
 
-func (l *Limiter) setLimit(now time.Duration, n int) error {
+func (l *Limiter) setLimitCall(now time.Duration, n int) error {
 	err := l.core.SetLimit(now, n)
 	if l.journal != nil {
 		l.journal(call{op: "set limit", now: now, n: n})
@@ -92,7 +93,7 @@ func (l *Limiter) setLimit(now time.Duration, n int) error {
 	return err
 }
 
-func (l *Limiter) reconfigure(now time.Duration, cfg admission.Config) error {
+func (l *Limiter) reconfigureCall(now time.Duration, cfg admission.Config) error {
 	err := l.core.Reconfigure(now, cfg)
 	if l.journal != nil {
 		own := cfg
@@ -115,4 +116,12 @@ func (l *Limiter) statsCall(now time.Duration) admission.Stats {
 		l.journal(call{op: "stats", now: now, stats: &own})
 	}
 	return s
+}
+
+func (l *Limiter) retryAfterCall(why Reason) time.Duration {
+	d := l.core.RetryAfter(why)
+	if l.journal != nil {
+		l.journal(call{op: "retry after", why: why, after: d})
+	}
+	return d
 }

@@ -21,6 +21,34 @@ func TestNothingIsAllocated(t *testing.T) {
 	full := New(Config{Limit: limit.Fixed(1), Depth: NoQueue, Objective: 24 * time.Hour})
 	held := mustAcquire(t, full)
 	defer held.Release()
+	past, cancelPast := context.WithDeadline(background, time.Unix(0, 0))
+	defer cancelPast()
+	left, leave := context.WithCancel(background)
+	leave()
+	ended, end := context.WithCancelCause(background)
+	end(errWork)
+	// Somebody waits, for as long as the test takes, for 1 slot of 2.
+	small := New(Config{Limit: limit.Fixed(2), Depth: 1, MaxBytes: 100, Objective: 24 * time.Hour, MaxWait: 24 * time.Hour})
+	costly, err := small.AcquireWork(background, Work{Cost: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waited := make(chan error)
+	go func() { waited <- small.Do(background, func(context.Context) error { return nil }) }()
+	waitFor(small, 1)
+	defer func() {
+		costly.Release()
+		if err := <-waited; err != nil {
+			t.Error(err)
+		}
+	}()
+	refused := func(l *Limiter, ctx context.Context, w Work, want Reason) func() {
+		return func() {
+			if _, err := l.AcquireWork(ctx, w); reason(err) != want {
+				t.Fatalf("got %v, want %v", err, want)
+			}
+		}
+	}
 	work := func(context.Context) error { return nil }
 	for _, c := range []struct {
 		name string
@@ -52,6 +80,15 @@ func TestNothingIsAllocated(t *testing.T) {
 		{"refusal", func() { _, _ = full.Acquire(background) }},
 		{"refusal with a deadline", func() { _, _ = full.Acquire(deadline) }},
 		{"refused TryAcquire", func() { _, _ = full.TryAcquire() }},
+		{"refusal of a size", refused(full, background, Work{Size: 7}, QueueFull)},
+		{"refusal of a cost", refused(small, background, Work{Cost: 2}, QueueFull)},
+		{"shed", refused(small, background, Work{Cost: 2, Priority: Background}, Shed)},
+		{"too costly", refused(small, background, Work{Cost: 3}, TooCostly)},
+		{"too large", refused(small, background, Work{Cost: 2, Bytes: 101}, TooLarge)},
+		{"no budget", refused(small, background, Work{Cost: 2, Deadline: time.Now().Add(time.Minute)}, NoBudget)},
+		{"expired", refused(free, past, Work{Cost: 2}, Deadline)},
+		{"cancelled", refused(free, left, Work{Cost: 2}, Client)},
+		{"ended", refused(free, ended, Work{Cost: 2}, Parent)},
 	} {
 		if n := testing.AllocsPerRun(10_000, c.op); n != 0 {
 			t.Errorf("%s: %v allocations", c.name, n)

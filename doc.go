@@ -39,7 +39,9 @@
 // # Cost
 //
 // A Limiter owns no goroutine and no timer and needs no Close. Acquire and
-// Release allocate nothing; while slots are free each is one compare-and-swap.
+// Release allocate nothing, unless they wait or cost more than one unit, and a
+// refusal at the door does not either; while slots are free each is one
+// compare-and-swap.
 // The clock is read for one request in k only: k is 1 below 10,000 requests per
 // second, so such services are timed exactly, and grows with the rate up to 64.
 // Requests that carry a deadline or that waited are timed always. An end that

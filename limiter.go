@@ -22,8 +22,12 @@ import (
 //
 // The clock is read after locking, so the core sees time in order; goroutines
 // are woken after unlocking, so they do not run into the lock. No lock is ever
-// held together with another, and no code of the user, no logging and no waiting
-// happens under one.
+// held together with another, and no logging and no waiting happens under one.
+//
+// The only code of the user that runs under the lock is the law: limit.Law.Next
+// once a window, Start in Reconfigure. A panic of a law or of the core leaves the
+// limiter locked, on purpose: it is a bug and not a state, and what the core
+// knows at that point is not to be trusted.
 type Limiter struct {
 	// Read by every request, written rarely.
 	epoch    time.Time                // instants are time since then, monotonic
@@ -37,10 +41,10 @@ type Limiter struct {
 	core     *admission.Core
 	draining bool                             // nothing is lent any more: newcomers must meet the core
 	drained  chan struct{}                    // closed when nothing waits or runs; nil while nobody drains
-	gone     uint64                           // arrivals whose context was over already
+	gone     [admission.Reasons]uint64        // arrivals whose context was cancelled already
 	refusals [admission.Reasons]*Rejection    // shared at the door, each at most a window old
 	built    [admission.Reasons]time.Duration // when each of them was
-	wait     [3]hist.Histogram                // Stats.Wait
+	wait     [waits]hist.Histogram            // Stats.Wait
 	real     real                             // observe mode: what really happens
 	journal  func(call)                       // tests: every call of the core; nil otherwise
 	noLend   bool                             // tests: every request meets the core
@@ -106,7 +110,7 @@ func (l *Limiter) recall(now time.Duration) {
 	s := admission.Settlement{Free: free, Admitted: admitted}
 	s.Ended[Completed] = int64(free) - int64(l.lent.size) + admitted
 	l.rec.admitted += uint64(admitted)
-	l.settle(now, s)
+	l.settleCall(now, s)
 }
 
 // lend lends what is free to the fast path. In observe mode every request meets
@@ -128,7 +132,7 @@ func (l *Limiter) SetLimit(n int) error {
 		return fmt.Errorf("goodput: %w", err)
 	}
 	now := l.enter()
-	err := l.setLimit(now, n)
+	err := l.setLimitCall(now, n)
 	if err == nil {
 		cfg := l.settings.Load().cfg
 		cfg.Limit = limit.Fixed(n)
@@ -153,7 +157,7 @@ func (l *Limiter) Reconfigure(cfg Config) error {
 		return fmt.Errorf("goodput: observe is %v and cannot become %v: make a new limiter", l.observe, cfg.Observe)
 	}
 	now := l.enter()
-	err := l.reconfigure(now, cfg.core())
+	err := l.reconfigureCall(now, cfg.core())
 	if err == nil {
 		l.adopt(cfg)
 	}

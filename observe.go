@@ -28,7 +28,7 @@ func (l *Limiter) pass(r *admission.Request) grant {
 	g := l.settings.Load().grant(r, now)
 	own := g.with()
 	own.kind = observed
-	d := l.offer(now, *r)
+	d := l.offerCall(now, *r)
 	switch {
 	case d.Exempt:
 		own.kind |= exempt | shadowRuns
@@ -53,12 +53,12 @@ func (l *Limiter) pass(r *admission.Request) grant {
 func (l *Limiter) askShadow(w *waiter) {
 	now := l.enter()
 	if !w.decided.Load() {
-		if l.cancel(now, w.place, None) {
+		if l.cancelCall(now, w.place, None) {
 			l.decide(now, w)
 		} else {
 			// Under the lock, so that endObserved, which stops the timer,
 			// comes before or after and not between.
-			w.timer.Reset(max(w.place.Alarm()-now, time.Millisecond))
+			w.timer.Reset(w.place.Alarm() - now) // after now: it is not decided
 		}
 	}
 	l.leave(now)
@@ -74,7 +74,7 @@ func (l *Limiter) endObserved(r *rare, o Outcome) {
 		l.releaseCall(now, end)
 	case w == nil: // the shadow refused it
 	case !w.decided.Load():
-		if l.cancel(now, w.place, Client) {
+		if l.cancelCall(now, w.place, Client) {
 			l.decide(now, w)
 		}
 	case w.place.Verdict() == admission.Admitted:

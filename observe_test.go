@@ -29,7 +29,7 @@ func TestObserveRefusesNothing(t *testing.T) {
 		if s.Shadow.InUse != 2 || s.Shadow.Waiting != 3 || s.Shadow.Refusals[QueueFull] != 5 {
 			t.Errorf("shadow: %+v", s.Shadow)
 		}
-		if text := l.Explain(); !strings.Contains(text, "it would have been: queue_full 5") {
+		if text := l.Explain(); !strings.Contains(text, "would have been: queue_full 5") {
 			t.Errorf("Explain does not say so:\n%s", text)
 		}
 		checkCounts(t, s)

@@ -55,6 +55,8 @@ func (r *replay) step(c *call) (live, again any) {
 		return nil, r.core.SetLimit(c.now, c.n)
 	case "reconfigure":
 		return nil, r.core.Reconfigure(c.now, *c.cfg)
+	case "retry after":
+		return c.after, r.core.RetryAfter(c.why)
 	case "drain":
 		r.core.Drain(c.now, c.answer)
 	case "stats":

@@ -17,6 +17,12 @@ var ErrRejected = errors.New("goodput: not admitted")
 // A Rejection says why work did not start. It was not executed, so a caller may
 // send it again, unless RetryAfter is 0.
 //
+// Reason is Client if the caller's context was cancelled, and Parent if it was
+// cancelled with a cause (context.Cause): whoever owns the caller ended it, and
+// said why. Outcome is what the counters of Stats say, but for a caller that left
+// at the moment at which it got its slot: it did not run, and is told Cancelled or
+// Expired; the core had admitted it, and counts it as abandoned.
+//
 // errors.Is: ErrRejected always; context.Canceled if the caller had left;
 // context.DeadlineExceeded if its deadline had passed.
 //
@@ -34,7 +40,7 @@ type Rejection struct {
 	Waiting       int
 	Depth         int           // in force
 	PredictedWait time.Duration // at the door, of the request that built this value
-	Service       time.Duration // the service quantile that had to fit
+	Service       time.Duration // the service quantile that had to fit, as known when it came
 	Remaining     time.Duration // at the door, its budget; 0 if it had no deadline
 	Derivation    Derivation
 }
@@ -54,7 +60,7 @@ var sentences = [admission.Reasons]string{
 	Deadline:    "its deadline has passed",
 	Doomed:      "what is left until its deadline is too short to serve it",
 	Client:      "the caller left",
-	Parent:      "the caller was ended",
+	Parent:      "the caller was ended by whoever owns it",
 }
 
 // Error returns one sentence with the numbers that decided.
@@ -94,26 +100,23 @@ func (r *Rejection) Is(target error) bool {
 	return false
 }
 
-// maxRetryAfter bounds what anybody is told.
-const maxRetryAfter = 30 * time.Second
-
 // Jittered returns RetryAfter spread evenly over the whole seconds from
-// RetryAfter to one and a half times that, rounded up, at most 30 s: a fresh
-// value per answer, so that those that are refused together do not come back
-// together. 0 stays 0.
+// RetryAfter to one and a half times that, rounded up: 1 to 30 s of the 1 to 20 s
+// that the core says. It is a fresh value per answer, so that those that are
+// refused together do not come back together. 0 stays 0.
 func (r *Rejection) Jittered() time.Duration {
 	if r.RetryAfter <= 0 {
 		return 0
 	}
 	low := int64((r.RetryAfter + time.Second - 1) / time.Second)
-	return min(time.Duration(low+rand.Int64N((low+1)/2+1))*time.Second, maxRetryAfter)
+	return time.Duration(low+rand.Int64N((low+1)/2+1)) * time.Second
 }
 
-// after returns a copy for somebody who was refused after a wait. What the
-// request that built r was told about itself is left out.
-func (r *Rejection) after(waited time.Duration) *Rejection {
+// after returns a copy for w, who was refused after a wait. What the request that
+// built r was told about itself is left out.
+func (r *Rejection) after(w *waiter) *Rejection {
 	own := *r
-	own.Waited, own.PredictedWait, own.Remaining = waited, 0, 0
+	own.Waited, own.Service, own.PredictedWait, own.Remaining = w.waited, w.service, 0, 0
 	return &own
 }
 
@@ -135,7 +138,7 @@ func (l *Limiter) refusal(now time.Duration, reason Reason, d *admission.Decisio
 		Depth:      st.Depth,
 		Service:    st.Derivation.Service,
 		Derivation: st.Derivation,
-		RetryAfter: l.core.RetryAfter(reason),
+		RetryAfter: l.retryAfterCall(reason),
 	}
 	if d != nil {
 		r.PredictedWait = d.PredictedWait
@@ -152,10 +155,20 @@ func (l *Limiter) refusal(now time.Duration, reason Reason, d *admission.Decisio
 
 // refuseGone counts an arrival whose caller had left before it asked, and
 // returns the refusal. The core has no say in it and does not hear of it.
-func (l *Limiter) refuseGone() *Rejection {
+func (l *Limiter) refuseGone(ctx context.Context) *Rejection {
+	reason := cancelled(ctx)
 	now := l.enter()
-	l.gone++
-	r := l.refusal(now, Client, nil, admission.Never)
+	l.gone[reason]++
+	r := l.refusal(now, reason, nil, admission.Never)
 	l.leave(now)
 	return r
+}
+
+// cancelled returns who ended a context that was cancelled: the caller, or
+// whoever owns it and said why.
+func cancelled(ctx context.Context) Reason {
+	if context.Cause(ctx) != context.Canceled {
+		return Parent
+	}
+	return Client
 }

@@ -4,11 +4,13 @@ import (
 	"github.com/goodput/goodput/admission"
 )
 
-// Indices of Stats.Wait. The numbers are shorter than the names but not clearer.
+// Indices of Stats.Wait: what became of those that waited.
 const (
-	WaitAdmitted  = 0 // admitted after waiting
-	WaitRefused   = 1 // refused while waiting: expired, doomed, displaced, wait bound, draining
-	WaitCancelled = 2 // the caller left while it waited
+	WaitAdmitted  = iota // they got a slot
+	WaitRefused          // refused while waiting: expired, doomed, displaced, wait bound, draining
+	WaitCancelled        // the caller left
+
+	waits = WaitCancelled + 1
 )
 
 // Stats is a snapshot. Counters never fall, and
@@ -27,7 +29,7 @@ type Stats struct {
 
 	// Wait is the time in the queue, of those that were in it: WaitAdmitted,
 	// WaitRefused, WaitCancelled. In observe mode it is the shadow's.
-	Wait [3]Histogram
+	Wait [waits]Histogram
 
 	// Service is the time from slot to end by Outcome, nil where there was
 	// none, of the requests that were timed (see the package comment).
@@ -45,9 +47,11 @@ func (l *Limiter) Stats() Stats {
 	l.endWindow(l.now())
 	now := l.enter()
 	core := l.statsCall(now)
-	core.Arrivals += l.gone
-	core.Outcomes[Cancelled] += l.gone
-	core.Refusals[Client] += l.gone
+	for reason, n := range l.gone {
+		core.Arrivals += n
+		core.Outcomes[Cancelled] += n
+		core.Refusals[reason] += n
+	}
 	s := Stats{
 		Stats:    core,
 		Name:     l.Name(),

@@ -22,7 +22,8 @@ type waiter struct {
 	timer   *time.Timer   // rings at the alarm of place
 	decided atomic.Bool
 
-	refusal   *Rejection // shared; nil if admitted
+	service   time.Duration // that must fit its budget, as known when it queued
+	refusal   *Rejection    // shared; nil if admitted
 	decidedAt time.Duration
 	waited    time.Duration
 	next      *waiter // of those to wake; guarded by whoever collected them
@@ -40,9 +41,9 @@ func (w *waiter) look() {
 }
 
 // enqueue makes the waiter of a queued request. The caller holds the lock.
-func enqueue(place *admission.Waiter) *waiter {
-	w := &waiter{place: place, ready: make(chan struct{}, 1)}
-	place.Ref = w
+func enqueue(d *admission.Decision) *waiter {
+	w := &waiter{place: d.Waiter, service: d.Service, ready: make(chan struct{}, 1)}
+	d.Waiter.Ref = w
 	return w
 }
 
@@ -101,12 +102,12 @@ func (l *Limiter) await(ctx context.Context, w *waiter, alarm time.Duration) *Re
 				// it does not, the context has a notion of its own.
 				l.ask(w, None, Client)
 			} else {
-				l.ask(w, Client, None)
+				l.ask(w, cancelled(ctx), None)
 			}
 		}
 	}
 	if w.refusal != nil {
-		return w.refusal.after(w.waited)
+		return w.refusal.after(w)
 	}
 	if ctx.Err() != nil {
 		return l.decline(ctx, w)
@@ -123,32 +124,32 @@ func expired(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Dea
 func (l *Limiter) ask(w *waiter, why, otherwise Reason) {
 	now := l.enter()
 	if !w.decided.Load() {
-		decided := l.cancel(now, w.place, why)
+		decided := l.cancelCall(now, w.place, why)
 		if !decided && otherwise != None {
-			decided = l.cancel(now, w.place, otherwise)
+			decided = l.cancelCall(now, w.place, otherwise)
 		}
 		if decided {
 			l.decide(now, w)
 		}
 	}
-	alarm := w.place.Alarm()
+	alarm := w.place.Alarm() // after now, unless it is decided
 	l.leave(now)
 	if !w.decided.Load() {
-		w.timer.Reset(max(alarm-now, time.Millisecond))
+		w.timer.Reset(alarm - now)
 	}
 }
 
 // decline gives back the slot of a caller that left at the moment at which it
-// was granted: it must not run. The core had admitted it, so it counts as
-// abandoned.
+// was granted: it must not run. The core had admitted it, so the counters say
+// abandoned; the caller never started, so its Rejection says Cancelled or Expired.
 func (l *Limiter) decline(ctx context.Context, w *waiter) *Rejection {
-	reason := Client
-	if expired(ctx) {
-		reason = Deadline
+	reason := Deadline
+	if !expired(ctx) {
+		reason = cancelled(ctx)
 	}
 	now := l.enter()
 	l.releaseCall(now, admission.End{Cost: w.place.Cost(), Outcome: Abandoned})
 	refusal := l.refusal(now, reason, nil, admission.Never)
 	l.leave(now)
-	return refusal.after(w.waited)
+	return refusal.after(w)
 }
