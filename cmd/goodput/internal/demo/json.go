@@ -17,6 +17,10 @@ type (
 		Load     float64   `json:"load"`
 		Duration float64   `json:"duration_seconds"`
 		Limit    int       `json:"limit"`
+		Slots    int       `json:"backend_slots"`
+		Service  float64   `json:"backend_mean_seconds"`
+		Deadline float64   `json:"deadline_seconds"`
+		Target   float64   `json:"objective_seconds"`
 		Skipped  string    `json:"skipped,omitempty"`
 		Void     string    `json:"void,omitempty"` // there is no answer: do not use the numbers
 		Runs     []runJSON `json:"runs"`
@@ -55,12 +59,15 @@ type (
 func (r *Report) JSON(w io.Writer) error {
 	out := reportJSON{
 		Version: 1, Seed: r.Seed, Load: r.Load, Duration: r.Duration.Seconds(), Limit: r.Limit,
+		Slots: slots, Service: mean.Seconds(), Deadline: deadline.Seconds(), Target: objective.Seconds(),
 		Skipped: r.Skipped, Void: r.Void(), Runs: []runJSON{},
 	}
 	for _, t := range r.Runs {
 		out.Runs = append(out.Runs, t.json(r.Capacity))
 	}
-	return json.NewEncoder(w).Encode(out)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false) // the derivation has an arrow
+	return enc.Encode(out)
 }
 
 func (t *Trial) json(capacity float64) runJSON {

@@ -35,8 +35,8 @@ type progress struct {
 
 func newProgress(w io.Writer, redraw bool, r *Report) *progress {
 	p := &progress{w: w, redraw: redraw, capacity: r.Capacity, window: r.Duration, painted: time.Now()}
-	fmt.Fprintf(w, "%d slots x %v = %.0f/s capacity; %.3gx offered for %v; deadline %v; objective %v; limit %d; seed %d\n",
-		slots, mean, r.Capacity, r.Load, r.Duration, deadline, objective, r.Limit, r.Seed)
+	fmt.Fprintf(w, "%d slots x %v = %.0f/s capacity; %.3gx offered for %v; seed %d\ndeadline %v; objective %v; limit %d\n",
+		slots, mean, r.Capacity, r.Load, r.Duration, r.Seed, deadline, objective, r.Limit)
 	if r.Skipped != "" {
 		fmt.Fprintln(w, r.Skipped)
 	}

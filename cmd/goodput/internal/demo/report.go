@@ -63,11 +63,11 @@ func (r *Report) rows() []row {
 		{"offered", rate(func(l *load.Result) int64 { return l.Offered })},
 		{"completed", rate(func(l *load.Result) int64 { return l.Completed })},
 		{"in time", rate(func(l *load.Result) int64 { return l.InTime })},
-		{"goodput", func(t *Trial) string { return percent(t.Load.Ratio(r.Capacity)) }},
+		{"goodput %", func(t *Trial) string { return percent(t.Load.Ratio(r.Capacity)) }},
 		{"p50", func(t *Trial) string { return millis(t.Load.Latency.Quantile(0.50)) }},
 		{"p99", func(t *Trial) string { return millis(t.Load.Latency.Quantile(0.99)) }},
 		{"gave up", rate(func(l *load.Result) int64 { return l.TimedOut })},
-		{"served in vain", func(t *Trial) string { return percent(t.Wasted()) }},
+		{"work in vain", func(t *Trial) string { return percent(t.Wasted()) }},
 		{"refused", rate(func(l *load.Result) int64 { return l.Refused })},
 	}
 	for _, reason := range r.reasons() {
@@ -88,21 +88,34 @@ func (r *Report) rows() []row {
 	return append(rows, row{"generator late p99", func(t *Trial) string { return millis(t.Load.Late.Quantile(0.99)) }})
 }
 
-// notes are the lines under the table: what it takes to read and to repeat it.
+// notes are the lines under the table: what it takes to read and to repeat it,
+// and what it shows.
 func (r *Report) notes(w io.Writer) {
-	fmt.Fprintf(w, "%.3gx of %.0f/s for %v, seed %d. Clients give up after %v, and their latency is then that.\n",
+	fmt.Fprintf(w, "%.3gx of %.0f/s for %v, seed %d. Clients give up after %v; their latency is then that.\n",
 		r.Load, r.Capacity, r.Duration, r.Seed, deadline)
-	fmt.Fprintln(w, "goodput = in time / min(offered, capacity), over the arrivals of the window.")
+	fmt.Fprintln(w, "goodput % = in time / min(offered, capacity), over the arrivals of the window.")
+	fmt.Fprintln(w, "p50, p99: of all that were not refused. Work in vain: of what the backend did.")
 	if r.Skipped != "" {
 		fmt.Fprintf(w, "%s.\n", r.Skipped)
 	}
 	for _, t := range r.Runs {
 		if t.Derivation != "" {
-			fmt.Fprintf(w, "queue: %s\n", t.Derivation)
+			fmt.Fprintf(w, "The queue, deepest while the service was not yet measured:\n  %s\n",
+				strings.ReplaceAll(strings.ReplaceAll(t.Derivation, "; ", ";\n  "), " (rule", "\n  (rule"))
 		}
 	}
 	if why := r.Void(); why != "" {
-		fmt.Fprintf(w, "void: %s\n", why)
+		fmt.Fprintf(w, "Not a clean measurement, void: %s.\nClose other programs, or try a smaller --load; the table shows what happened all the same.\n", why)
+		return
+	}
+	for _, t := range r.Runs {
+		how := "Directly"
+		if t.Name == protected {
+			how = "Through goodput"
+		}
+		p99, ok := t.Load.Latency.Quantile(0.99)
+		fmt.Fprintf(w, "%s %.0f of %.0f/s that can be served were answered in time, p99 %s (objective %v).\n",
+			how, t.Load.PerSecond(t.Load.InTime), min(r.Capacity, t.Load.PerSecond(t.Load.Offered)), millis(p99, ok), objective)
 	}
 }
 
