@@ -31,15 +31,15 @@ func TestProgressPrintsALineASecond(t *testing.T) {
 		var b bytes.Buffer
 		watched(newProgress(&b, false, &Report{Load: 3, Capacity: 1200, Limit: 60, Duration: 3 * time.Second}), protected)
 		lines := strings.Split(strings.TrimSpace(b.String()), "\n")
-		if len(lines) != 4 || strings.ContainsRune(b.String(), '\x1b') {
-			t.Fatalf("want a title and three plain lines:\n%s", b.String())
+		if len(lines) != 5 || strings.ContainsRune(b.String(), '\x1b') {
+			t.Fatalf("want a title of two lines and three plain lines:\n%s", b.String())
 		}
-		if want := "goodput       1s  offered  3600/s  in time 1200/s  goodput 100 %  waiting  7000"; lines[1] != want {
-			t.Errorf("got  %q\nwant %q", lines[1], want)
+		if want := "goodput       1s  offered  3600/s  in time 1200/s  goodput 100 %  waiting  7000"; lines[2] != want {
+			t.Errorf("got  %q\nwant %q", lines[2], want)
 		}
 		// The last second, not the mean since the start.
-		if want := "goodput       2s  offered  3600/s  in time    0/s  goodput   0 %  waiting  7000"; lines[2] != want {
-			t.Errorf("got  %q\nwant %q", lines[2], want)
+		if want := "goodput       2s  offered  3600/s  in time    0/s  goodput   0 %  waiting  7000"; lines[3] != want {
+			t.Errorf("got  %q\nwant %q", lines[3], want)
 		}
 	})
 }
