@@ -52,11 +52,17 @@ func (c *demoCmd) Run(stdout io.Writer) error {
 		return &failure{exitInterrupted, errors.New("interrupted: no result")}
 	case err != nil:
 		return err
-	case c.Format == "json":
-		err = report.JSON(stdout)
-	default:
-		err = report.Text(stdout)
 	}
+	return c.tell(report, stdout)
+}
+
+// tell writes the report, also one that is void: what it has shows why.
+func (c *demoCmd) tell(report *demo.Report, stdout io.Writer) error {
+	write := report.Text
+	if c.Format == "json" {
+		write = report.JSON
+	}
+	err := write(stdout)
 	if why := report.Void(); err == nil && why != "" {
 		return void(fmt.Errorf("no answer: %s", why))
 	}

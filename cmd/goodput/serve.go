@@ -148,7 +148,10 @@ func (c *serveCmd) start(log *slog.Logger) (*service, error) {
 			Limiter: lim,
 			Longest: max(c.Objective, c.Deadline, c.DeadlineCap).Duration(),
 		}},
-		Proxy: metrics.Proxy{Open: p.Open, Failures: p.Failures, Door: p.Door},
+		Proxy: metrics.Proxy{
+			Open: p.Open, MaxUpgraded: p.MaxUpgraded(),
+			Failures: p.Failures, Deadlines: p.Deadlines, Door: p.Door,
+		},
 	})
 	s := &service{proxy: p, server: p.Server(string(c.Listen)), admin: adm, failed: make(chan error, 2)}
 	if s.listener, err = listen("--listen", c.Listen); err != nil {

@@ -20,10 +20,16 @@ func newAdmin(cfg goodput.Config) (*goodput.Limiter, *Admin) {
 	return lim, New(Config{
 		Limiters: []metrics.Source{{Limiter: lim, Longest: cfg.Objective}},
 		Proxy: metrics.Proxy{
-			Open:     func() int64 { return 3 },
-			Failures: func() map[string]uint64 { return map[string]uint64{"unreachable": 0, "broken": 2} },
+			Open:        func() int64 { return 3 },
+			MaxUpgraded: 9,
+			Failures:    func() map[string]uint64 { return map[string]uint64{"unreachable": 0, "broken": 2} },
+			Deadlines:   func() map[string]uint64 { return map[string]uint64{"cap": 7, "none": 8} },
 			Door: func() goodputhttp.Stats {
-				return goodputhttp.Stats{Upgraded: 1, SlowBodies: 5, DeadlineErrors: map[string]uint64{"Expect-Within": 4}}
+				return goodputhttp.Stats{
+					DeadlineErrors: map[string]uint64{"Expect-Within": 4},
+					SlowBodies:     5, SlowClients: 6, BadBodies: 10, UpstreamShed: 11, Buffered: 12,
+					Upgraded: 1, UpgradedTotal: 13, UpgradedRefused: 14,
+				}
 			},
 		},
 	})

@@ -77,8 +77,13 @@ func TestSeriesExistFromTheStart(t *testing.T) {
 		`goodput_concurrency_limit{limiter="default"}`: 60, `goodput_objective_seconds{limiter="default"}`: 0.4,
 		`goodput_queue_size_limit_bytes{limiter="default"}`: 64 << 20,
 		`goodput_connections_usage{kind="open"}`:            3, `goodput_connections_usage{kind="upgraded"}`: 1,
-		`goodput_upstream_failures_total{kind="broken"}`: 2, `goodput_bodies_refused_total{kind="slow"}`: 5,
+		`goodput_connections_limit{kind="upgraded"}`:     9,
+		`goodput_upstream_failures_total{kind="broken"}`: 2, `goodput_upstream_refusals_total`: 11,
 		`goodput_deadline_errors_total{header="Expect-Within"}`: 4,
+		`goodput_deadlines_total{source="cap"}`:                 7, `goodput_deadlines_total{source="none"}`: 8,
+		`goodput_bodies_refused_total{kind="slow"}`: 5, `goodput_bodies_refused_total{kind="malformed"}`: 10,
+		`goodput_slow_clients_total`: 6, `goodput_bodies_buffered_bytes`: 12,
+		`goodput_upgrades_total{result="upgraded"}`: 13, `goodput_upgrades_total{result="refused"}`: 14,
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %v, want %v", name, got[name], want)

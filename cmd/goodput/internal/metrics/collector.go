@@ -60,7 +60,7 @@ var scalars = []scalar{
 		func(s *goodput.Stats) uint64 { return s.Arrivals }),
 	counter("exempt_admissions_total", "Exempt requests (probes) let through; not among the arrivals.",
 		func(s *goodput.Stats) uint64 { return s.ExemptAdmitted }),
-	counter("limit_changes_total", "Changes of the concurrency limit.",
+	counter("limit_changes_total", "Changes of the concurrency limit, up or down, whatever the cause.",
 		func(s *goodput.Stats) uint64 { return s.LimitChanges }),
 	gauge("requests_waiting", "Requests that wait.",
 		func(s *goodput.Stats) float64 { return float64(s.Waiting) }),
@@ -110,12 +110,15 @@ var (
 	admissionsDesc = describe("admissions_total",
 		"Requests admitted, at once or after waiting.", "path")
 	waitDesc = describe("queue_duration_seconds",
-		"Time in the queue, of requests that were in it, by what became of them.", "outcome")
+		"Time in the queue, of requests that were in it, by what became of them: admitted; refused, "+
+			"which is every end but the caller's doing, expired and doomed ones included; cancelled, because the caller left.", "outcome")
 	serviceDesc = describe("service_duration_seconds",
 		"Time from slot to end, by outcome.", "outcome")
 )
 
-// waits are the labels of Stats.Wait.
+// waits are the labels of Stats.Wait: coarser than the outcomes of requests_total,
+// since the waits of those that were told no answer one question (how long does
+// it take to be refused), and why is counted there.
 var waits = [...]string{
 	goodput.WaitAdmitted:  "admitted",
 	goodput.WaitRefused:   "refused",

@@ -13,8 +13,13 @@ import (
 type Proxy struct {
 	// Open returns the client connections that speak HTTP.
 	Open func() int64
+	// MaxUpgraded is how many connections may be upgraded at once.
+	MaxUpgraded int
 	// Failures returns how often the upstream failed, by kind.
 	Failures func() map[string]uint64
+	// Deadlines returns how many requests were forwarded, by what set their
+	// deadline.
+	Deadlines func() map[string]uint64
 	// Door returns what is counted before a limiter is asked.
 	Door func() goodputhttp.Stats
 }
@@ -44,17 +49,22 @@ func plain(name, help string, labels ...string) *prometheus.Desc {
 
 var (
 	connectionsDesc = plain("connections_usage", "Client connections, by kind: open ones that speak HTTP, and upgraded ones.", "kind")
+	connLimitDesc   = plain("connections_limit", "Client connections that may be open, by kind. Open ones that speak HTTP have no limit of ours.", "kind")
 	failuresDesc    = plain("upstream_failures_total", "Requests that the upstream did not answer, by kind.", "kind")
 	shedDesc        = plain("upstream_refusals_total", "Answers of the upstream that were themselves refusals for overload, passed on.")
+	sourcesDesc     = plain("deadlines_total", "Requests passed on to the upstream, by what set their deadline: the header that said the shortest, the default, the cap, or none.", "source")
 	deadlinesDesc   = plain("deadline_errors_total", "Requests whose deadline header could not be read and was ignored, by header.", "header")
 	bodiesDesc      = plain("bodies_refused_total", "Requests refused for their body before they arrived at a limiter, by kind: slow or malformed.", "kind")
+	slowDesc        = plain("slow_clients_total", "Connections that were cut because the client kept a slot waiting, to send more of its body or to take more of the response.")
 	bufferedDesc    = plain("bodies_buffered_bytes", "Bytes of request bodies in memory because they are read before their request queues.")
 	upgradesDesc    = plain("upgrades_total", "Connections that were upgraded, and upgrades that were refused for their number.", "result")
 )
 
 // Describe is for prometheus.Collector.
 func (p Proxy) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{connectionsDesc, failuresDesc, shedDesc, deadlinesDesc, bodiesDesc, bufferedDesc, upgradesDesc} {
+	for _, d := range []*prometheus.Desc{
+		connectionsDesc, connLimitDesc, failuresDesc, shedDesc, sourcesDesc, deadlinesDesc, bodiesDesc, slowDesc, bufferedDesc, upgradesDesc,
+	} {
 		ch <- d
 	}
 }
@@ -67,15 +77,20 @@ func (p Proxy) Collect(ch chan<- prometheus.Metric) {
 	}
 	send(connectionsDesc, prometheus.GaugeValue, float64(p.Open()), "open")
 	send(connectionsDesc, prometheus.GaugeValue, float64(door.Upgraded), "upgraded")
+	send(connLimitDesc, prometheus.GaugeValue, float64(p.MaxUpgraded), "upgraded")
 	for kind, n := range p.Failures() {
 		send(failuresDesc, prometheus.CounterValue, float64(n), kind)
 	}
 	send(shedDesc, prometheus.CounterValue, float64(door.UpstreamShed))
+	for source, n := range p.Deadlines() { // seven, of our choice
+		send(sourcesDesc, prometheus.CounterValue, float64(n), source)
+	}
 	for header, n := range door.DeadlineErrors { // four, of our choice
 		send(deadlinesDesc, prometheus.CounterValue, float64(n), header)
 	}
 	send(bodiesDesc, prometheus.CounterValue, float64(door.SlowBodies), "slow")
 	send(bodiesDesc, prometheus.CounterValue, float64(door.BadBodies), "malformed")
+	send(slowDesc, prometheus.CounterValue, float64(door.SlowClients))
 	send(bufferedDesc, prometheus.GaugeValue, float64(door.Buffered))
 	send(upgradesDesc, prometheus.CounterValue, float64(door.UpgradedTotal), "upgraded")
 	send(upgradesDesc, prometheus.CounterValue, float64(door.UpgradedRefused), "refused")

@@ -16,11 +16,17 @@ func (p *Proxy) admission(next http.Handler) *goodputhttp.Server {
 		Deadline:    p.cfg.Deadline,
 		DeadlineCap: p.cfg.DeadlineCap,
 		MaxBuffered: p.cfg.MaxBuffered,
+		MaxUpgraded: goodputhttp.DefaultMaxUpgraded,
 	}
 }
+
+// MaxUpgraded returns how many connections may be upgraded at once.
+func (p *Proxy) MaxUpgraded() int { return p.admit.MaxUpgraded }
 
 // forwardBudget tells the upstream how much time is left after the queue, so
 // that it does not work longer than the client waits.
 func (p *Proxy) forwardBudget(r *httputil.ProxyRequest) {
-	goodputhttp.ForwardDeadline(r.In.Context(), r.Out.Header)
+	ctx := r.In.Context()
+	p.sources.count(goodputhttp.BudgetFrom(ctx).Source)
+	goodputhttp.ForwardDeadline(ctx, r.Out.Header)
 }

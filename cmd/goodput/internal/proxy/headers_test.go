@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -48,6 +49,9 @@ func TestConnectionCannotStripOurHeaders_C077(t *testing.T) {
 	}
 	if got := line(body, "X-Forwarded-For"); got != "127.0.0.1" {
 		t.Errorf("X-Forwarded-For is %q, want the peer alone", got)
+	}
+	if ms, err := strconv.Atoi(line(body, "X-Envoy-Expected-Rq-Timeout-Ms")); err != nil || ms <= 0 || ms >= 5000 {
+		t.Errorf("the service was told that %d ms are left of 5000, %v", ms, err)
 	}
 	if got := line(body, "Host"); got != "shop.example" {
 		t.Errorf("Host is %q, want what the client asked for", got)

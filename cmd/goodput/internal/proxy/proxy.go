@@ -78,6 +78,7 @@ type Proxy struct {
 	back     *upstream
 	target   *url.URL // of outgoing requests: Upstream with a scheme the transport knows
 	failures failures
+	sources  sources
 	retiring atomic.Bool
 	open     atomic.Int64
 }
@@ -167,7 +168,8 @@ func (p *Proxy) Retire() { p.retiring.Store(true) }
 func (p *Proxy) Open() int64 { return p.open.Load() }
 
 // Door returns what is counted beside the limiter: deadlines that could not be
-// read, bodies that never came, refusals of the upstream itself, upgrades.
+// read, bodies that never came, clients that were too slow, refusals of the
+// upstream itself, upgrades.
 func (p *Proxy) Door() goodputhttp.Stats { return p.admit.Stats() }
 
 // Failures returns how often the upstream failed, by kind; every kind is there.

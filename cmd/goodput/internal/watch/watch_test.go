@@ -2,12 +2,16 @@ package watch
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/limit"
 )
 
 // A story is snapshots, a second apart, and the lines that the log then has.
@@ -82,4 +86,35 @@ func TestObserveTellsTheShadow(t *testing.T) {
 	if got := buf.String(); !strings.Contains(got, `msg="would refuse"`) || !strings.Contains(got, "reason.queue_full=3") {
 		t.Errorf("%s", got)
 	}
+}
+
+// C085: a client that leaves the queue has no line of its own. The line of the
+// second counts it, by its reason, and not as refused.
+func TestWhoLeftIsInTheSummary_C085(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var buf bytes.Buffer
+		lim := goodput.New(goodput.Config{Limit: limit.Fixed(1), Depth: 3})
+		stop, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		all.Go(func() { New(slog.New(slog.NewTextHandler(&buf, nil))).Run(stop, lim) })
+		slot, err := lim.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		for range 4 { // three wait, the last is refused
+			all.Go(func() { lim.Acquire(ctx) })
+			synctest.Wait()
+		}
+		leave()
+		synctest.Wait()
+		slot.Release()
+		time.Sleep(interval + time.Millisecond)
+		cancel()
+		all.Wait()
+		log := buf.String()
+		if strings.Count(log, "reason.client=3") != 1 || strings.Count(log, "refused=1 ") != 1 || strings.Count(log, "\n") != 3 {
+			t.Errorf("want the derivation, a beginning and a line with refused=1 and reason.client=3:\n%s", log)
+		}
+	})
 }

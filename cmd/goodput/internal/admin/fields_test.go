@@ -1,0 +1,212 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/cmd/goodput/internal/metrics"
+	"github.com/goodput/goodput/limit"
+)
+
+// stateOf is the limiter of /api/v1/state as it must be for s. Numbers are
+// float64, as JSON has them.
+func stateOf(s *goodput.Stats) (top, derived, counts map[string]any) {
+	top = map[string]any{
+		"name": s.Name, "observe": s.Observe, "order": s.Order.String(), "overload": s.Overload, "draining": s.Draining,
+		"limit": float64(s.Limit), "in_use": float64(s.InUse), "running": float64(s.Running),
+		"waiting": float64(s.Waiting), "waiting_cost": float64(s.WaitingCost),
+		"waiting_bytes": float64(s.WaitingBytes), "waiting_bytes_limit": float64(s.MaxBytes),
+		"age_seconds": s.Age.Seconds(), "depth": float64(s.Depth),
+		"demand_ratio": s.Load, "retry_after_seconds": s.RetryAfter.Seconds(),
+	}
+	d := s.Derivation
+	derived = map[string]any{
+		"text": d.String(), "limit": float64(d.Limit), "mean_seconds": d.Mean.Seconds(), "capacity_per_second": d.Rate,
+		"objective_seconds": d.Objective.Seconds(), "percentile": d.Percentile, "service_seconds": d.Service.Seconds(),
+		"depth": float64(d.Depth), "rule_depth": float64(d.Rule), "rule_latency_seconds": d.RuleLatency.Seconds(),
+		"reachable": d.Reachable, "fixed": d.Fixed, "samples": float64(d.Samples),
+		"declared_seconds": d.Declared.Seconds(), "drifted": d.Drifted,
+	}
+	counts = map[string]any{
+		"arrivals": float64(s.Arrivals), "admitted_immediately": float64(s.Immediate), "admitted_after_waiting": float64(s.Dequeued),
+		"exempt_admissions": float64(s.ExemptAdmitted), "limit_changes": float64(s.LimitChanges),
+	}
+	return top, derived, counts
+}
+
+// seriesOf are the series of a limiter as they must be for s, but the
+// histograms.
+func seriesOf(s *goodput.Stats) map[string]float64 {
+	truth := map[bool]float64{true: 1}
+	out := map[string]float64{
+		"arrivals_total": float64(s.Arrivals), "exempt_admissions_total": float64(s.ExemptAdmitted), "limit_changes_total": float64(s.LimitChanges),
+		"requests_waiting": float64(s.Waiting), "requests_running": float64(s.Running), "exempt_running": float64(s.Exempt),
+		"queue_depth": float64(s.WaitingCost), "queue_limit": float64(s.Depth), "queue_derived_limit": float64(s.Derivation.Depth),
+		"queue_size_bytes": float64(s.WaitingBytes), "queue_size_limit_bytes": float64(s.MaxBytes), "queue_age_seconds": s.Age.Seconds(),
+		"overload": truth[s.Overload], "demand_ratio": s.Load, "retry_after_seconds": s.RetryAfter.Seconds(),
+		"service_expected_seconds": s.Derivation.Mean.Seconds(), "service_quantile_seconds": s.Derivation.Service.Seconds(),
+		"service_drifted": truth[s.Derivation.Drifted], "objective_seconds": s.Derivation.Objective.Seconds(),
+		"capacity_per_second": s.Derivation.Rate, "concurrency_usage": float64(s.InUse), "concurrency_limit": float64(s.Limit),
+	}
+	series := map[string]float64{
+		fmt.Sprintf(`goodput_admissions_total{limiter=%q,path="immediate"}`, s.Name): float64(s.Immediate),
+		fmt.Sprintf(`goodput_admissions_total{limiter=%q,path="queued"}`, s.Name):    float64(s.Dequeued),
+	}
+	for name, v := range out {
+		series[fmt.Sprintf("goodput_%s{limiter=%q}", name, s.Name)] = v
+	}
+	for prefix, core := range map[string]*[2][]uint64{
+		"goodput_requests_total":        {s.Outcomes[:], s.Refusals[:]},
+		"goodput_shadow_requests_total": {s.Shadow.Outcomes[:], s.Shadow.Refusals[:]},
+	} {
+		if prefix == "goodput_shadow_requests_total" && !s.Observe {
+			continue
+		}
+		for _, e := range metrics.Ends(core[0], core[1]) {
+			series[fmt.Sprintf("%s{limiter=%q,outcome=%q,reason=%q}", prefix, s.Name, e.Outcome, e.Reason)] = float64(e.Count)
+		}
+	}
+	return series
+}
+
+// A comparer compares what is shown with the statistics, and remembers which
+// numbers were ever something else than 0: the others show nothing.
+type comparer map[string]bool
+
+func (c comparer) values(t *testing.T, where string, got, want map[string]any) {
+	t.Helper()
+	for field, v := range got {
+		switch v.(type) {
+		case map[string]any, []any:
+			continue // compared on its own
+		}
+		w, known := want[field]
+		if !known || v != w {
+			t.Errorf("%s: %s is %v, want %v", where, field, v, w)
+		}
+		c[where+" "+field] = c[where+" "+field] || v != 0.0 && v != false && v != ""
+	}
+	for field := range want {
+		if _, there := got[field]; !there {
+			t.Errorf("%s: no %s", where, field)
+		}
+	}
+}
+
+// compare takes both views and the statistics, all of one instant.
+func (c comparer) compare(t *testing.T, lim *goodput.Limiter, a *Admin) goodput.Stats {
+	t.Helper()
+	s := lim.Stats()
+	_, body := get(t, a, "GET", "/api/v1/state")
+	var shown struct{ Limiters []map[string]any }
+	if err := json.Unmarshal([]byte(body), &shown); err != nil {
+		t.Fatal(err)
+	}
+	l := shown.Limiters[0]
+	top, derived, counts := stateOf(&s)
+	c.values(t, "state", l, top)
+	c.values(t, "derivation", l["derivation"].(map[string]any), derived)
+	c.values(t, "counts", l["counts"].(map[string]any), counts)
+	for i, e := range metrics.Ends(s.Outcomes[:], s.Refusals[:]) {
+		shown := l["counts"].(map[string]any)["ends"].([]any)[i].(map[string]any)
+		if shown["outcome"] != e.Outcome || shown["count"] != float64(e.Count) || e.Reason != "" && shown["reason"] != e.Reason {
+			t.Errorf("state: end %d is %v, want %v", i, shown, e)
+		}
+	}
+
+	got, want := map[string]any{}, map[string]any{}
+	for name, v := range series(t, a) {
+		if strings.Contains(name, "limiter=") && !strings.Contains(name, "_duration_seconds") {
+			got[name] = v
+		}
+	}
+	for name, v := range seriesOf(&s) {
+		want[name] = v
+	}
+	c.values(t, "metrics", got, want)
+	return s
+}
+
+// Every number that is shown is the limiter's, for a limiter that has something
+// of everything: 1 request of 3 units running, 2 of 2 and 4 units waiting with
+// 700 bytes, 5 probes; a drifted estimate; then a standing overload; then a
+// drain. The bubble's clock stands still, so both views and the statistics are
+// of one instant.
+func TestEveryFieldIsTheLimiters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seen := comparer{}
+		lim, a := newAdmin(goodput.Config{
+			Limit: limit.Fixed(5), Objective: 2 * time.Second, Service: 20 * time.Millisecond,
+			MaxBytes: 700, MaxWait: time.Hour,
+		})
+		for range 200 { // samples of five times the declared service time
+			lim.Do(t.Context(), func(context.Context) error { time.Sleep(100 * time.Millisecond); return nil })
+		}
+		lim.SetLimit(4) // in range
+		ctx, leave := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		defer all.Wait()
+		defer leave()
+		hold := func(w goodput.Work) {
+			all.Go(func() {
+				if slot, err := lim.AcquireWork(ctx, w); err == nil {
+					<-ctx.Done()
+					slot.Release()
+				}
+			})
+			synctest.Wait()
+		}
+		hold(goodput.Work{Cost: 3})
+		hold(goodput.Work{Cost: 2, Bytes: 300})
+		time.Sleep(10 * time.Millisecond)
+		hold(goodput.Work{Cost: 4, Bytes: 400})
+		for range 5 {
+			hold(goodput.Work{Exempt: true})
+		}
+		time.Sleep(60 * time.Millisecond)
+		s := seen.compare(t, lim, a)
+		if s.Running != 1 || s.Waiting != 2 || s.WaitingCost != 6 || s.WaitingBytes != 700 || s.Exempt != 5 ||
+			s.Age != 70*time.Millisecond || !s.Derivation.Drifted || s.Overload {
+			t.Fatalf("not the scene: %+v", s.Stats)
+		}
+
+		for range 5000 { // 200/s are offered, and 40/s can be served
+			if lim.Stats().Overload {
+				break
+			}
+			lim.AcquireWork(ctx, goodput.Work{Bytes: 1, Priority: goodput.Background}) // refused: 700 bytes wait
+			time.Sleep(5 * time.Millisecond)
+		}
+		if s = seen.compare(t, lim, a); !s.Overload || s.Waiting != 2 || s.Depth >= s.Derivation.Depth {
+			t.Fatalf("no standing overload: %+v", s.Stats)
+		}
+		all.Go(func() { lim.Drain(ctx) }) // cut short
+		synctest.Wait()
+		if s = seen.compare(t, lim, a); !s.Draining {
+			t.Fatalf("not draining: %+v", s.Stats)
+		}
+		leave()
+		all.Wait()
+		seen.compare(t, lim, a)
+
+		lim, a = newAdmin(goodput.Config{Limit: limit.Fixed(1), Depth: 1, Observe: true})
+		for range 4 {
+			if _, err := lim.Acquire(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		seen.compare(t, lim, a)
+		for what, other := range seen {
+			if !other && !strings.Contains(what, "requests_total") {
+				t.Errorf("%s was 0 all the time: nothing is shown by it", what)
+			}
+		}
+	})
+}
