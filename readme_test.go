@@ -42,6 +42,18 @@ func Example_readmeDo() {
 	}
 }
 
+func Example_readmeDrain() {
+	ctx := context.Background()
+	lim := goodput.New(goodput.Config{Limit: limit.Fixed(60)})
+	srv := &http.Server{}
+
+	lim.Drain(ctx)    // until nothing waits or runs, or ctx is over
+	srv.Shutdown(ctx) // then the connections
+	st := lim.Stats()
+	fmt.Println(st.State())
+	// Output: drained
+}
+
 // Every Go snippet of the README stands in an example, line by line.
 func TestReadmeSnippetsAreExamples(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
@@ -58,8 +70,8 @@ func TestReadmeSnippetsAreExamples(t *testing.T) {
 		examples.WriteString(trimmed(string(src)))
 	}
 	blocks := fenced(string(readme), "go")
-	if len(blocks) < 2 {
-		t.Fatalf("%d Go snippets in the README, expected at least 2", len(blocks))
+	if len(blocks) < 3 {
+		t.Fatalf("%d Go snippets in the README, expected at least 3", len(blocks))
 	}
 	for _, b := range blocks {
 		if !strings.Contains(examples.String(), trimmed(b)) {

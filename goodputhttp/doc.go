@@ -10,10 +10,15 @@
 //
 // # Deadlines
 //
-// A caller may say how long it waits: grpc-timeout, connect-timeout-ms,
-// x-envoy-expected-rq-timeout-ms or Expect-Within. The earliest of those, of the
-// deadline of the context and of Server.DeadlineCap is in force, so a header can
-// shorten what the server allows and never extend it. It is set on the context
+// A caller may say how long it waits, 400 ms for example:
+//
+//	grpc-timeout: 400m                     calls with content type application/grpc*
+//	connect-timeout-ms: 400
+//	x-envoy-expected-rq-timeout-ms: 400    0 is no deadline
+//	Expect-Within: 0.4                     seconds
+//
+// The earliest of those, of the deadline of the context and of
+// Server.DeadlineCap is in force, so a header can shorten what the server allows and never extend it. It is set on the context
 // that the handler gets, and ForwardDeadline hands what is left of it to the
 // next service. What cannot be read is ignored and counted.
 //

@@ -39,7 +39,7 @@ const (
 )
 
 const (
-	busy    = "Overloaded: the request was not started. Try again later."
+	busy     = "Overloaded: the request was not started. Try again later."
 	hopeless = "Overloaded: the request was not started, and could not have been answered in time."
 )
 
