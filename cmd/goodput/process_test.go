@@ -59,7 +59,7 @@ func execute(t *testing.T, env []string, args ...string) (code int, stdout, stde
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// A process is a running serve.
+// A process is a running command, most often serve.
 type process struct {
 	*testing.T
 	cmd    *exec.Cmd
@@ -75,9 +75,20 @@ type process struct {
 // serves.
 func serve(t *testing.T, upstream string, args ...string) *process {
 	t.Helper()
-	p := &process{T: t, exited: make(chan struct{})}
-	all := append([]string{"serve", "--upstream", upstream, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json"}, args...)
-	p.cmd = exec.Command(binary, all...)
+	p := launch(t, `"msg":"serving"`, append([]string{"serve", "--upstream", upstream,
+		"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json"}, args...)...)
+	line := p.said("serving")[0]
+	p.url = "http://" + line["addr"].(string)
+	if a := line["admin"].(string); a != "off" {
+		p.admin = "http://" + a
+	}
+	return p
+}
+
+// launch starts the program and returns when a line on stderr has the word.
+func launch(t *testing.T, word string, args ...string) *process {
+	t.Helper()
+	p := &process{T: t, cmd: exec.Command(binary, args...), exited: make(chan struct{})}
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -85,38 +96,35 @@ func serve(t *testing.T, upstream string, args ...string) *process {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	serving := make(chan map[string]any, 1)
-	go p.readLog(stderr, serving)
+	began := make(chan struct{})
+	go p.readLog(stderr, word, began)
 	t.Cleanup(func() {
 		p.cmd.Process.Kill() // it may have ended
 		<-p.exited
 	})
 	select {
-	case line := <-serving:
-		p.url = "http://" + line["addr"].(string)
-		if a := line["admin"].(string); a != "off" {
-			p.admin = "http://" + a
-		}
+	case <-began:
 	case <-p.exited:
-		t.Fatalf("serve ended at once: %v", p.cmd.ProcessState)
+		t.Fatalf("%q ended at once: %v: %v", args, p.cmd.ProcessState, p.log)
 	case <-time.After(patience):
-		t.Fatal("serve does not serve")
+		t.Fatalf("%q does not say %s", args, word)
 	}
 	return p
 }
 
-func (p *process) readLog(r io.Reader, serving chan<- map[string]any) {
+func (p *process) readLog(r io.Reader, word string, began chan struct{}) {
+	tell := sync.OnceFunc(func() { close(began) })
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
 		var entry map[string]any
 		if json.Unmarshal(lines.Bytes(), &entry) != nil {
-			entry = map[string]any{"msg": lines.Text()} // the sentence of a failure
+			entry = map[string]any{"msg": lines.Text()} // a sentence, or not in JSON
 		}
 		p.mu.Lock()
 		p.log = append(p.log, entry)
 		p.mu.Unlock()
-		if entry["msg"] == "serving" {
-			serving <- entry
+		if strings.Contains(lines.Text(), word) {
+			tell()
 		}
 	}
 	p.cmd.Wait() // the state has it

@@ -54,6 +54,17 @@ func TestWrongUsage_C059(t *testing.T) {
 		{serve("--log-format", "xml"), []string{"--log-format", "xml", "json"}},
 		{serve("--objektive", "1s"), []string{"--objektive", "did you mean", "--objective"}},
 		{serve("extra"), []string{"extra"}},
+		{[]string{"demo", "--load", "25"}, []string{"--load", "25", "0.1 to 20"}},
+		{[]string{"demo", "--load", "NaN"}, []string{"--load", "NaN", "0.1 to 20"}},
+		{[]string{"demo", "--load", "-1"}, []string{"--load", "-1", "0.1 to 20"}},
+		{[]string{"demo", "--load", "much"}, []string{"--load", "much"}},
+		{[]string{"demo", "--duration", "1e300s"}, []string{"--duration", `"1e300s"`}},
+		{[]string{"demo", "--duration", "0"}, []string{"--duration", `"0"`}},
+		{[]string{"demo", "--duration", "-1s"}, []string{"--duration", `"-1s"`}},
+		{[]string{"demo", "--duration", "6m"}, []string{"--duration", "6m", "1s to 5m"}},
+		{[]string{"demo", "--format", "xml"}, []string{"--format", "xml", "json"}},
+		{[]string{"demo", "--limit", "0"}, []string{"--limit", "0", "1 to 1000"}},
+		{[]string{"demo", "--seed", "-1"}, []string{"--seed", "-1"}},
 	} {
 		code, stdout, stderr := execute(t, nil, c.args...)
 		oneSentence(t, c.args, stderr)
@@ -107,6 +118,14 @@ func TestHelpAndVersion(t *testing.T) {
 	}{
 		{[]string{"--help"}, "serve"},
 		{[]string{"serve", "--help"}, "GOODPUT_ADMIN"},
+		{[]string{"serve", "--help"}, "(:8080)"},
+		{[]string{"serve", "--help"}, "(127.0.0.1:8431)"},
+		{[]string{"serve", "--help"}, "(64MiB)"},
+		{[]string{"serve", "--help"}, "(65536)"},
+		{[]string{"serve", "--help"}, "(1s)"},
+		{[]string{"serve", "--help"}, "(25s)"},
+		{[]string{"demo", "--help"}, "0.1 to 20 (3)"},
+		{[]string{"demo", "--help"}, "(60)"},
 		{[]string{"version"}, "goodput "},
 	} {
 		if code, stdout, stderr := execute(t, nil, c.args...); code != exitOK || !strings.Contains(stdout, c.want) || stderr != "" {
