@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os/exec"
+	"regexp"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -197,4 +199,24 @@ func TestCostHoldsSoManyUnits(t *testing.T) {
 	slot.Release()
 	two.Release()
 	checkEmpty(t, l)
+}
+
+// go vet reports copies of a Slot, because a copy could be released again.
+func TestVetReportsCopies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs go vet")
+	}
+	out, err := exec.Command("go", "vet", "./testdata/copies").CombinedOutput()
+	if err == nil {
+		t.Error("go vet has nothing to say")
+	}
+	for _, want := range []string{
+		`handOver passes lock by value: .*goodput\.Slot`,
+		`assignment copies lock value to again: .*goodput\.Slot`,
+		`range var j copies lock: .*goodput\.Slot`,
+	} {
+		if !regexp.MustCompile(want).Match(out) {
+			t.Errorf("go vet does not say %s:\n%s", want, out)
+		}
+	}
 }
