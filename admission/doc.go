@@ -27,34 +27,63 @@
 // served, or has waited its bound. The driver sets one timer to Waiter.Alarm
 // and calls Cancel with the reason None when it rings; the core looks again and
 // either decides or names the next instant. So whoever is doomed is told at its
-// doom time, even if no slot ever moves.
+// doom time, as that was known when it queued, even if no slot ever moves: if
+// the service has become slower since, it is told a little late, and faster, the
+// alarm is set again.
 //
-// A third driver is written in an hour: see Example_driver.
+// # A driver
+//
+// Example_driver has all of it in a hundred lines. What is easy to get wrong:
+//
+//   - The zero Request has the Deadline 0, which is over: say Never. Its Arrival
+//     is the epoch, which makes it the oldest of all: say now.
+//   - Set Waiter.Ref, if at all, before the next call of Next.
+//   - Take Next until it is nil after every call. It does not return whom Offer or
+//     Cancel have just answered about.
+//   - When an alarm rings and Cancel(None) returns false, set the timer to the
+//     new Alarm, which is after now.
+//   - Call Observe every Objective/8, but no less than 5 ms and no more than
+//     100 ms apart, with what was measured since, even if that is nothing: the law
+//     of the limit is asked then, and what is old is forgotten.
+//   - A probe within Config.Exempt is admitted whatever the load is, and
+//     Decision.Exempt says so: it is released with End.Exempt. Beyond that it is
+//     a request like any other, with Decision.Exempt false.
+//   - While slots are lent every call that takes a time panics, but Settle.
+//   - A panic is a bug of the driver or of the core. A core that has panicked is
+//     not to be called again.
 //
 // # Invariants
 //
-// check asserts them after every step of every test and simulation.
+// Check asserts them after every step of every test and simulation, but for three
+// that a state does not show: I5 is for the model, which decides every call by
+// itself (TestModel), and the stories deadline and doomed; I6 for the story
+// deadline; I9 for TestSameCallsSameStats.
 //
 //   - I1 A grant leaves inUse + lent <= limit, in cost units. A limit that
 //     shrinks revokes nothing and grants nothing until inUse has followed.
 //   - I2 Work-conserving: between calls, the request that the order puts first
 //     does not fit the free slots, or nobody waits.
-//   - I3 At the moment of queueing the waiting cost is within the depth in force
-//     (Block excepted), and always waiting <= MaxItems, bytes <= MaxBytes.
+//   - I3 At the moment of queueing the waiting cost is within the depth in force,
+//     except under Block and for a request that waits alone, whatever it costs;
+//     and always waiting <= MaxItems, bytes <= MaxBytes.
 //   - I4 Each offered request ends in exactly one outcome:
 //     arrivals = sum of outcomes + waiting + running.
 //   - I5 While anyone waits nothing is granted whose remaining budget is below
-//     the service quantile. With a free slot and nobody waiting only an expired
-//     request is refused.
+//     the service quantile. While nobody waits, a request that fits the free
+//     slots is refused only if it has expired, is larger than MaxBytes, or comes
+//     during a drain.
 //   - I6 Time does not run backwards: now is clamped once, at entry.
 //   - I7 Lent slots count as in use; nothing is lent while anyone waits or while
 //     over the limit.
 //   - I8 Order: see Order. Ties go to the earlier root arrival, then to the
 //     earlier offer.
 //   - I9 Decisions depend on calls and arguments alone.
-//   - I10 Retry-After moves at most once a window, never below MinRetryAfter.
-//   - I11 The depth in force never exceeds the derived one, and both carry the
-//     arithmetic that gave them: a Derivation.
+//   - I10 Retry-After moves by at most a second up per window of a second, or
+//     halves; it is longer only while the queue itself takes longer to drain, and
+//     is 1 to 20 s, before jitter.
+//   - I11 The depth in force never exceeds the derived one, which carries the
+//     arithmetic that gave it: a Derivation. Below that it is what keeps the
+//     slots busy at Stats.Load: see standing.
 //   - I12 A slot is released exactly once; releasing more than is in use is a
 //     bug of the driver and panics.
 package admission

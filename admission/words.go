@@ -89,7 +89,7 @@ const (
 	Deadline                  // expired: the deadline has passed
 	Doomed                    // expired: what is left of the budget is below the service quantile
 	Client                    // cancelled or abandoned: the caller left
-	Parent                    // cancelled or abandoned: whoever owns the caller ended it
+	Parent                    // cancelled or abandoned: whoever owns the caller ended it, and said why
 
 	Reasons = int(Parent) + 1
 )
@@ -171,8 +171,11 @@ type Order uint8
 
 const (
 	// Auto is FIFO while healthy. When a queue has stood for
-	// min(objective - service quantile, 1 s) it becomes EDF if the deadlines
-	// differ and NewestFirst if they do not, and FIFO again once drained.
+	// min(objective - service quantile, 1 s), and at least a mean service, it
+	// becomes EDF if the deadlines differ by more than a tenth. If they do not,
+	// it becomes NewestFirst, but only once whoever is first has waited so long
+	// that a service of mean length would miss the objective. Once drained it
+	// is FIFO again.
 	Auto Order = iota
 	FIFO
 	NewestFirst // by root arrival: safe for requests that fan out
