@@ -2,6 +2,7 @@ package admission
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -135,5 +136,75 @@ func TestC027LimitMoves(t *testing.T) {
 	}
 	if granted < 1000 {
 		t.Errorf("only %d were granted", granted)
+	}
+}
+
+// Four cases are one story, of deadlines and clocks.
+const deadlineStory = "testdata/deadline.txt"
+
+// golang/go#63615: what was over already was admitted when a slot happened to be
+// free. (C017)
+func TestC017OverOnArrivalIsNeverAdmitted(t *testing.T) { checkStory(t, deadlineStory) }
+
+// grpc-ecosystem/grpc-gateway#7382, grpc/grpc-go#2379: the longest legal timeout
+// overflowed and became a deadline in the past. (C048)
+func TestC048FarDeadlineDoesNotOverflow(t *testing.T) { checkStory(t, deadlineStory) }
+
+// grpc/grpc-java#6514: calls that began late showed negative waits. (C056)
+func TestC056ExpiredOnArrival(t *testing.T) { checkStory(t, deadlineStory) }
+
+// ProfessionalWiki/MediaWiki-MCP-Server#557, #568: durations broke on steps of the
+// clock. (C058)
+func TestC058ClockThatGoesBack(t *testing.T) { checkStory(t, deadlineStory) }
+
+// nuetzliches/hookaido#239: each reload of an unchanged configuration refilled all
+// allowances, and frequent reloads removed the limit. Here a reload each second
+// under three times the load changes nothing: whoever comes is told the same at
+// the same instant, and every number is the same in the end. A reload between two
+// windows derives anew from the same samples, so a digit of the arithmetic may be
+// younger, and nothing else. (C093)
+func TestC093ReloadingChangesNothing(t *testing.T) {
+	for _, seed := range runsOf() {
+		type fate struct {
+			arrival, end time.Duration
+			refused      Reason
+		}
+		play := func(every time.Duration) (fates []fate, s Stats) {
+			l := flagship(3, 2*time.Second, seed)
+			l.tune = func(w *world) {
+				done, each, next := w.done, w.each, every
+				w.done = func(j *job) { fates = append(fates, fate{j.arrival, j.end, j.refused}); done(j) }
+				w.each = func() {
+					for ; every > 0 && w.now >= next; next += every {
+						if err := w.core.Reconfigure(w.now, l.config); err != nil {
+							t.Fatal(err)
+						}
+						w.collect()
+					}
+					each()
+				}
+			}
+			l.config.Limit, l.config.Objective = limit.Fixed(l.slots), 400*ms
+			r := l.run(t)
+			return fates, r.core.Stats(r.core.now)
+		}
+		once, a := play(0)
+		for _, every := range []time.Duration{time.Second, 1013 * ms} { // with the windows, and between them
+			again, b := play(every)
+			if every%(50*ms) != 0 {
+				b.Derivation = a.Derivation
+			}
+			for i := range min(len(once), len(again)) {
+				if once[i] != again[i] {
+					t.Fatalf("seed %d, every %v: the %d-th told was %+v, with reloads %+v", seed, every, i, once[i], again[i])
+				}
+			}
+			if !slices.Equal(once, again) || a != b {
+				t.Errorf("seed %d, every %v: %d told and %+v\nwith reloads %d and %+v", seed, every, len(once), a, len(again), b)
+			}
+		}
+		if a.Refusals[QueueFull] < 1000 {
+			t.Errorf("seed %d: refusals %v: that was no overload", seed, a.Refusals)
+		}
 	}
 }

@@ -40,21 +40,25 @@ func TestScripts(t *testing.T) {
 		t.Fatal("no stories in testdata", err)
 	}
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := playStory(t, want)
-			if *rewrite {
-				if err := os.WriteFile(file, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			compareLines(t, file, got, want)
-		})
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { checkStory(t, file) })
 	}
+}
+
+// checkStory plays one file and requires that it prints what it says.
+func checkStory(t *testing.T, file string) {
+	t.Helper()
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := playStory(t, want)
+	if *rewrite {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	compareLines(t, file, got, want)
 }
 
 func compareLines(t *testing.T, file string, got, want []byte) {
