@@ -61,9 +61,9 @@ func TestDemoJSON(t *testing.T) {
 	}
 }
 
-// SIGINT ends a run as a shell expects it.
+// SIGINT ends a run, here after its first line of progress, as a shell expects it.
 func TestDemoIsInterrupted(t *testing.T) {
-	p := launch(t, "capacity", "demo", "--load", "0.1", "--duration", "5m")
+	p := launch(t, "in time", "demo", "--load", "0.1", "--duration", "5m")
 	p.signal(syscall.SIGINT)
 	if code := p.exit(); code != exitInterrupted {
 		t.Errorf("exit code %d", code)

@@ -39,6 +39,7 @@ type serveCmd struct {
 	MaxWaiting     flags.Count     `placeholder:"N" default:"65536" help:"Requests that may wait, whatever the derived depth (${default})."`
 	Observe        bool            `help:"Decide and count, but refuse nothing and let nobody wait."`
 	TrustedProxies []flags.Network `placeholder:"RANGE" help:"Peers whose X-Forwarded-* headers are kept; everybody else's are dropped."`
+	Finish         flags.Pause     `placeholder:"DURATION" default:"0s" help:"For a service that does not notice when it is hung up on: how long a request whose client has left, or whose deadline has passed, keeps its slot until the service has answered. 0s frees it at once (${default})."`
 	DrainDelay     flags.Pause     `placeholder:"DURATION" default:"0s" help:"After SIGTERM, keep accepting for so long: the time a balancer needs to notice (${default})."`
 	DrainTimeout   flags.Span      `placeholder:"DURATION" default:"25s" help:"After that, let waiting and running requests end for so long (${default})."`
 	logFlags
@@ -137,7 +138,7 @@ func (c *serveCmd) start(log *slog.Logger) (*service, error) {
 	lim := goodput.New(c.limiter())
 	p, err := proxy.New(proxy.Config{
 		Upstream: c.upstream, Limiter: lim, Logger: log,
-		Deadline: c.Deadline.Duration(), DeadlineCap: c.DeadlineCap.Duration(),
+		Deadline: c.Deadline.Duration(), DeadlineCap: c.DeadlineCap.Duration(), Finish: c.Finish.Duration(),
 		MaxBuffered: int64(c.MaxQueueBytes), TrustedProxies: prefixes(c.TrustedProxies),
 	})
 	if err != nil {

@@ -57,13 +57,14 @@ var (
 	bodiesDesc      = plain("bodies_refused_total", "Requests refused for their body before they arrived at a limiter, by kind: slow or malformed.", "kind")
 	slowDesc        = plain("slow_clients_total", "Connections that were cut because the client kept a slot waiting, to send more of its body or to take more of the response.")
 	bufferedDesc    = plain("bodies_buffered_bytes", "Bytes of request bodies in memory because they are read before their request queues.")
+	heldDesc        = plain("finishing_requests", "Requests that nobody waits for any more and that keep their slot until the service has answered.")
 	upgradesDesc    = plain("upgrades_total", "Connections that were upgraded, and upgrades that were refused for their number.", "result")
 )
 
 // Describe is for prometheus.Collector.
 func (p Proxy) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		connectionsDesc, connLimitDesc, failuresDesc, shedDesc, sourcesDesc, deadlinesDesc, bodiesDesc, slowDesc, bufferedDesc, upgradesDesc,
+		connectionsDesc, connLimitDesc, failuresDesc, shedDesc, sourcesDesc, deadlinesDesc, bodiesDesc, slowDesc, bufferedDesc, heldDesc, upgradesDesc,
 	} {
 		ch <- d
 	}
@@ -92,6 +93,7 @@ func (p Proxy) Collect(ch chan<- prometheus.Metric) {
 	send(bodiesDesc, prometheus.CounterValue, float64(door.BadBodies), "malformed")
 	send(slowDesc, prometheus.CounterValue, float64(door.SlowClients))
 	send(bufferedDesc, prometheus.GaugeValue, float64(door.Buffered))
+	send(heldDesc, prometheus.GaugeValue, float64(door.Held))
 	send(upgradesDesc, prometheus.CounterValue, float64(door.UpgradedTotal), "upgraded")
 	send(upgradesDesc, prometheus.CounterValue, float64(door.UpgradedRefused), "refused")
 }

@@ -62,6 +62,11 @@ func TestDeadlinesAreForwarded_C051(t *testing.T) {
 				t.Errorf("%q: the service got %s: %q, %v; want less than %v", c.sent, header, value, err, most)
 			}
 		}
+		for header := range w.proxy.Door().DeadlineErrors { // every one that is read
+			if _, known := w.proxy.Deadlines()[header]; !known {
+				t.Errorf("a deadline of %s is not counted", header)
+			}
+		}
 		for source, n := range w.proxy.Deadlines() {
 			if (n == 1) != (source == c.source) || n > 1 {
 				t.Errorf("%q: %d deadlines by %s", c.sent, n, source)

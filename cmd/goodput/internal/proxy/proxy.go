@@ -49,6 +49,11 @@ type Config struct {
 	// before their request queued, in bytes. Default 64 MiB.
 	MaxBuffered int64
 
+	// Finish is how long a request whose client has left, or whose deadline has
+	// passed, keeps its slot while the service may still be at it. 0 cancels
+	// it: the slot is free at once, and the service has to notice.
+	Finish time.Duration
+
 	// TrustedProxies are the peers whose X-Forwarded-* and Forwarded headers are
 	// kept and extended. Those of everybody else are dropped: a client could
 	// write anything into them.
@@ -94,9 +99,13 @@ func New(cfg Config) (*Proxy, error) {
 	p := &Proxy{cfg: cfg, back: newUpstream(cfg.Upstream.Scheme)}
 	p.failures.log = cfg.Logger.With("component", "proxy", "upstream", cfg.Upstream.Redacted())
 	p.target = target(cfg.Upstream)
+	var back http.RoundTripper = p.back
+	if cfg.Finish > 0 {
+		back = &finisher{p.back, cfg.Finish}
+	}
 	p.admit = p.admission(&httputil.ReverseProxy{
 		Rewrite:        p.rewrite,
-		Transport:      p.back,
+		Transport:      back,
 		BufferPool:     &buffers,
 		ModifyResponse: p.lastAnswer,
 		ErrorHandler:   p.fail,

@@ -22,6 +22,7 @@ var forwarding = []string{
 // removed, so what is set here arrives: a client cannot name it in Connection.
 func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	r.SetURL(p.target)
+	r.Out.Trailer = nil                    // they could name anything that is dropped or set below; RFC 9110, 6.5.1, lets us discard them
 	r.Out.URL.RawQuery = r.In.URL.RawQuery // as it came: we decide nothing by it, so nobody is fooled by how we would read it
 	r.Out.Host = r.In.Host                 // the service behind a sidecar has the name that clients use
 	trusted := p.trusts(r.In.RemoteAddr)

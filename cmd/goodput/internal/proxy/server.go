@@ -21,11 +21,12 @@ const (
 	// Node.js 16 KiB); Go's default of 1 MiB is memory that any client may ask for.
 	maxHeader = 64 << 10
 
-	// maxStreams is how many requests one HTTP/2 connection may have in flight:
-	// all that the queue could hold. With Go's 250, a balancer with one
-	// connection would queue at its side, where no deadline is watched. The
-	// limiter refuses at once what is too much, so streams do not pile up.
-	maxStreams = 1 << 16
+	// maxStreams is how many requests one HTTP/2 connection may have in flight.
+	// With Go's 250, a balancer with one connection would queue at its side,
+	// where no deadline is watched; a queue that is worth having is below this.
+	// It bounds what resetting streams costs: net/http closes a connection once
+	// four times as many wait for a goroutine (CVE-2023-44487).
+	maxStreams = 1 << 12
 
 	// The windows of an HTTP/2 connection: what it may send before somebody
 	// reads. A waiting upload fills its own, so 15 of them leave room for
