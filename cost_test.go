@@ -97,7 +97,7 @@ func TestNothingIsAllocated(t *testing.T) {
 }
 
 // maxWaiter is the promise: bytes that a waiter costs beside its goroutine and
-// its context. It has a place in the queue of the core (128), its waiter (80),
+// its context. It has a place in the queue of the core (128), its waiter (96),
 // a channel (112), a timer (128) with its function (16), and its part of the
 // heap of timers.
 const maxWaiter = 512

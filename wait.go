@@ -20,10 +20,10 @@ type waiter struct {
 	place   *admission.Waiter
 	ready   chan struct{} // capacity 1; nil for a waiter of the shadow core, which nobody waits for
 	timer   *time.Timer   // rings at the alarm of place
+	service time.Duration // what must fit its budget, as known when it queued
 	decided atomic.Bool
 
-	service   time.Duration // that must fit its budget, as known when it queued
-	refusal   *Rejection    // shared; nil if admitted
+	refusal   *Rejection // shared; nil if admitted
 	decidedAt time.Duration
 	waited    time.Duration
 	next      *waiter // of those to wake; guarded by whoever collected them
