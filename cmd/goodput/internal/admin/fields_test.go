@@ -149,6 +149,18 @@ func TestEveryFieldIsTheLimiters(t *testing.T) {
 		for range 200 { // samples of five times the declared service time
 			lim.Do(t.Context(), func(context.Context) error { time.Sleep(100 * time.Millisecond); return nil })
 		}
+		slot, err := lim.AcquireWork(t.Context(), goodput.Work{Cost: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := make(chan struct{})
+		go func() { // admitted after waiting
+			defer close(next)
+			lim.Do(t.Context(), func(context.Context) error { return nil })
+		}()
+		synctest.Wait()
+		slot.Release()
+		<-next
 		lim.SetLimit(4) // in range
 		ctx, leave := context.WithCancel(t.Context())
 		var all sync.WaitGroup
