@@ -108,7 +108,7 @@ type counts struct {
 	arrivals, immediate, dequeued, exempt, limitChanges uint64
 	outcomes                                            [Outcomes]uint64
 	refusals                                            [Reasons]uint64
-	refused, ended                                      uint64
+	refused, ended                                      uint64 // refused for want of capacity; what Retry-After goes by
 }
 
 // New returns a core, or the sentence of Config.Validate.
@@ -153,7 +153,9 @@ func (c *Core) Offer(now time.Duration, r Request) Decision {
 		return Decision{Verdict: Admitted}
 	}
 	if r.NoWait {
-		return c.refuse(QueueFull)
+		d := c.refuse(QueueFull)
+		c.counts.refused-- // who would not wait says nothing about how long the others should
+		return d
 	}
 	return c.enqueue(&r)
 }

@@ -394,7 +394,7 @@ func (c *Core) count(why Reason) {
 	c.counts.refusals[why]++
 	o := why.Outcome()
 	c.counts.outcomes[o]++
-	if o != Cancelled {
+	if why.RetryCanWin() && why != Draining {
 		c.counts.refused++
 	}
 }

@@ -87,8 +87,8 @@ func (m *meter) close(cost, count, n float64) {
 }
 
 // A hint is the Retry-After in force. It is the duration of the overload so
-// far: one second more for each second in which refusals outnumbered
-// completions, which is the best guess at how long it will last; half for each
+// far: one second more for each second in which refusals for want of capacity
+// outnumbered completions, which is the best guess at how long it will last; half for each
 // second without a refusal. The drain time of the queue alone never exceeds a
 // second or two, and a constant second would bring everybody back at once.
 type hint struct {

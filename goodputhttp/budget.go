@@ -108,13 +108,14 @@ func (b Budget) Forward(h http.Header, now time.Time, margin time.Duration) {
 	}
 }
 
-type budgetKey struct{}
+// visitKey is the key of the *visit in the context of a request.
+type visitKey struct{}
 
 // BudgetFrom returns the budget of the request that ctx belongs to. Where no
 // Server has read one it is the deadline of ctx alone.
 func BudgetFrom(ctx context.Context) Budget {
-	if b, ok := ctx.Value(budgetKey{}).(*Budget); ok {
-		return *b
+	if v, ok := ctx.Value(visitKey{}).(*visit); ok {
+		return v.budget
 	}
 	var b Budget
 	if deadline, ok := ctx.Deadline(); ok {

@@ -111,19 +111,20 @@ func (p *pace) ring() {
 	p.cut()
 }
 
-// paces sets up both directions of a request that is about to run. A gRPC call
-// may be a stream that is silent for hours in either direction.
+// paces sets up both directions of a request that is about to run. The body of a
+// gRPC call may be a stream that is silent for hours; HTTP/1 has none such,
+// whatever the content type says, and nobody need be slow to take an answer.
 func (w *response) paces() {
 	v := w.visit
-	allowed := v.server.SlowClient
-	if allowed == 0 {
-		allowed = DefaultSlowClient
-	}
-	if v.grpc || allowed < 0 {
+	allowed := or(v.server.SlowClient, DefaultSlowClient)
+	if allowed < 0 {
 		return
 	}
 	control := http.NewResponseController(v.w)
-	w.reading.allowed, w.writing.allowed = allowed, allowed
+	w.writing.allowed = allowed
+	if !v.grpc || v.r.ProtoMajor == 1 {
+		w.reading.allowed = allowed
+	}
 	w.reading.cut = func() {
 		v.server.counts.slowClients.Add(1)
 		_ = control.SetReadDeadline(longAgo)

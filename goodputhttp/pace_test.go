@@ -23,6 +23,7 @@ func TestC095SlowClientsLoseTheirSlot(t *testing.T) {
 	for name, head := range map[string]string{
 		"large":    "Content-Length: 8388608\r\n\r\n",
 		"chunked":  "Transfer-Encoding: chunked\r\n\r\n800000\r\n",
+		"grpc":     "Content-Type: application/grpc\r\nContent-Length: 8388608\r\n\r\n",
 		"continue": "Expect: 100-continue\r\nContent-Length: 1000\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {

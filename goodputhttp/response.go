@@ -20,6 +20,7 @@ type response struct {
 	http.ResponseWriter // as it came
 	visit               *visit
 	slot                goodput.Slot
+	holds               holds
 	reading, writing    pace // how long it has waited for its client
 	written             int64
 	status              int  // of the final header; 0 before it
@@ -44,6 +45,8 @@ func (e failedStatus) Error() string { return "goodputhttp: answered " + string(
 func (w *response) serve(ctx context.Context) {
 	v := w.visit
 	r := v.r.WithContext(ctx)
+	v.run = w
+	w.holds.held = &v.server.counts.held
 	w.paces()
 	if v.body != nil {
 		r.Body = v.body
@@ -77,20 +80,20 @@ func (w *response) end(ctx context.Context) {
 	switch {
 	case w.detached:
 	case w.visit.left(ctx):
-		w.slot.Abandon()
+		w.abandon()
 	case w.shed:
 		w.fail(errShed)
 	case ctx.Err() != nil:
 		// The deadline passed. Whatever was answered then, an error above all,
 		// is late rather than failed: the time it took is a sample, without
 		// which the estimate would never learn of a service that became slow.
-		w.slot.Release()
+		w.release()
 	case w.status >= 500:
 		w.fail(failedStatus(strconv.Itoa(w.status)))
 	case w.visit.grpc && w.grpcFailed():
 		w.fail(failedStatus("a gRPC error"))
 	default:
-		w.slot.Release()
+		w.release()
 	}
 }
 
@@ -99,9 +102,9 @@ func (w *response) endAborted(ctx context.Context) {
 	switch {
 	case w.detached:
 	case w.visit.left(ctx):
-		w.slot.Abandon()
+		w.abandon()
 	case ctx.Err() != nil:
-		w.slot.Release()
+		w.release()
 	default:
 		w.fail(errAborted)
 	}
@@ -109,7 +112,21 @@ func (w *response) endAborted(ctx context.Context) {
 
 func (w *response) fail(err error) {
 	if !w.detached {
-		w.slot.Fail(err)
+		if !w.holds.keep(w.slot.Fail, err) {
+			w.slot.Fail(err)
+		}
+	}
+}
+
+func (w *response) release() {
+	if !w.holds.keep(w.slot.Fail, nil) { // nil is Release
+		w.slot.Release()
+	}
+}
+
+func (w *response) abandon() {
+	if !w.holds.keep(w.slot.Fail, context.Canceled) { // which is Abandon
+		w.slot.Abandon()
 	}
 }
 

@@ -57,8 +57,9 @@ type Server struct {
 	// client in all, to send more of a body that was not read in advance or to
 	// take more of the response; for each 16 KiB that go through it is a second
 	// longer. Then the connection is cut. Default 10 s; PatientClient for ever,
-	// for streams that a client feeds slowly. It does not hold for gRPC and for
-	// upgraded connections.
+	// for streams that a client feeds slowly. A gRPC call over HTTP/2 may be a
+	// stream that is silent for hours, so its body does not count, and bounding
+	// it is the business of DeadlineCap. Nor do upgraded connections.
 	SlowClient time.Duration
 
 	// Exempt says which requests are health probes: not limited, not sampled,
@@ -108,9 +109,10 @@ type visit struct {
 	r      *http.Request       // as it came
 	grpc   bool
 	budget Budget
-	body   *body // what was read in advance; nil: nothing
-	unread bool  // an HTTP/1 client may still have to send of its body
-	place  place // among the upgraded connections
+	body   *body     // what was read in advance; nil: nothing
+	unread bool      // an HTTP/1 client may still have to send of its body
+	place  place     // among the upgraded connections
+	run    *response // once it is admitted
 	watch  *watch
 }
 
@@ -170,7 +172,7 @@ func (s *Server) visit(w http.ResponseWriter, r *http.Request) *visit {
 // context returns the context that r waits and runs with: it ends with the
 // budget, carries it for those that forward the request, and can be cancelled.
 func (v *visit) context() (context.Context, context.CancelFunc) {
-	ctx := context.WithValue(v.r.Context(), budgetKey{}, &v.budget)
+	ctx := context.WithValue(v.r.Context(), visitKey{}, v)
 	if v.budget.Deadline.IsZero() {
 		return context.WithCancel(ctx)
 	}
@@ -191,10 +193,15 @@ func (v *visit) work() goodput.Work {
 }
 
 // abort ends a request whose client left before it started. There is nobody to
-// answer; a plain return would make net/http send a 200.
+// answer; over HTTP/1 a plain return would make net/http send a 200. A stream of
+// HTTP/2 is closed already, and resetting it once more has to wait for the
+// goroutine of its connection: a client that resets its streams faster than that
+// would fill the memory with those that wait (CVE-2023-44487).
 func (v *visit) abort() {
 	v.server.counts.left.Add(1)
-	panic(http.ErrAbortHandler)
+	if v.r.ProtoMajor == 1 {
+		panic(http.ErrAbortHandler)
+	}
 }
 
 func (s *Server) maxPreread() int64   { return or(s.MaxPreread, DefaultMaxPreread) }

@@ -15,6 +15,7 @@ type Stats struct {
 	SlowClients  uint64 // cut off: they kept a slot waiting for longer than Server.SlowClient
 	BadBodies    uint64 // answered 400: the body is malformed
 	UpstreamShed uint64 // answers of Next that were themselves refusals of an overloaded service
+	Held         int64  // requests that have ended and whose work goes on in their slot: see Hold
 	Buffered     int64  // bytes of bodies in memory because they were read in advance
 
 	Upgraded        int64  // upgraded connections open now
@@ -26,7 +27,7 @@ type counts struct {
 	deadlineErrors                            [numDialects]atomic.Uint64
 	left, slowBodies, badBodies, upstreamShed atomic.Uint64
 	slowClients                               atomic.Uint64
-	buffered, lingering                       atomic.Int64
+	buffered, lingering, held                 atomic.Int64
 }
 
 // Stats returns the numbers of now.
@@ -38,6 +39,7 @@ func (s *Server) Stats() Stats {
 		SlowClients:     s.counts.slowClients.Load(),
 		BadBodies:       s.counts.badBodies.Load(),
 		UpstreamShed:    s.counts.upstreamShed.Load(),
+		Held:            s.counts.held.Load(),
 		Buffered:        s.counts.buffered.Load(),
 		Upgraded:        s.upgrades.open.Load(),
 		UpgradedTotal:   s.upgrades.total.Load(),
