@@ -67,6 +67,7 @@ func New(cfg Config) *Limiter {
 	}
 	l.settings.Store(newSettings(cfg))
 	l.rec.init()
+	l.lent.init()
 	l.leave(l.enter())
 	return l
 }
