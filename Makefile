@@ -12,7 +12,7 @@ WORKSPACE = $(shell go list -m -f '{{.Dir}}/...')
 FUZZTIME ?= 10s
 V ?=
 
-.PHONY: help build demo test race mutants fuzz fmt lint bench bench-once e2e ci clean
+.PHONY: help build demo test race mutants fuzz soak readme fmt lint bench bench-once e2e ci clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,13 @@ bin/gofumpt: tools/go.mod
 
 fmt: bin/gofumpt ## gofumpt -w
 	bin/gofumpt -w .
+
+soak: ## the long runs: 60 s of stress under the race detector, 60 s of large bodies
+	GOODPUT_STRESS=60s go test -race -count=1 -timeout 20m $(V) -run 'Stress' .
+	E2E_LONG=1 $(MAKE) e2e
+
+readme: ## every command of the README, as it stands there
+	.ci/readme
 
 lint: bin/gofumpt ## gofumpt, vet, staticcheck; each go.mod is tidy
 	@bad=0; \

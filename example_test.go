@@ -248,3 +248,22 @@ func ExampleSlot_Served() {
 	fmt.Println(lim.Stats().InUse)
 	// Output: 1
 }
+
+// The caller is answered at its deadline, and work that does not look at its
+// context goes on in its slot: what runs never exceeds the limit.
+func ExampleSlot_Answered() {
+	lim := goodput.New(goodput.Config{Limit: limit.Fixed(1)})
+	slot, err := lim.Acquire(context.Background())
+	if err != nil {
+		return
+	}
+	answer := make(chan string)
+	go func() {
+		defer slot.Release()    // when the work has ended
+		defer close(answer)     // it goes on here
+		slot.Answered()         // in time or not is judged now
+		answer <- "a good part" // what there is so far
+	}()
+	fmt.Println(<-answer)
+	// Output: a good part
+}

@@ -130,11 +130,22 @@ func TestPercentileSizesTheQueue(t *testing.T) {
 	}
 }
 
+// serveOnce gives the estimator its first sample. It is called in a bubble.
+func serveOnce(t *testing.T, l *Limiter) {
+	t.Helper()
+	slot := mustAcquire(t, l)
+	time.Sleep(100 * time.Millisecond)
+	slot.Release()
+	time.Sleep(time.Second) // until the window is over
+	l.Stats()
+}
+
 // Work of three times the size needs three times as long.
 func TestSizeScalesTheService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		service := func(w Work) time.Duration {
 			l := New(Config{Limit: limit.Fixed(1), Objective: time.Second})
+			serveOnce(t, l) // before, nobody knows what a unit of size takes
 			slot := mustAcquire(t, l)
 			defer slot.Release()
 			w.Deadline = time.Now().Add(100 * time.Millisecond)

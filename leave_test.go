@@ -83,6 +83,7 @@ func TestWhoLeft(t *testing.T) {
 func TestDoomedIsToldItsOwnService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(Config{Limit: limit.Fixed(1), Objective: 2 * time.Second, Service: 100 * time.Millisecond})
+		serveOnce(t, l)
 		slot := mustAcquire(t, l)
 		const budget = 3 * time.Second
 		var told [4]*Rejection

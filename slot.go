@@ -38,6 +38,7 @@ func (*owner) Unlock() {}
 type rare struct {
 	waited time.Duration
 	served time.Duration // when the service sample ended; 0 until Served
+	answer time.Duration // when the caller was answered; 0 until Answered
 	shadow *waiter       // observe mode: its place in the shadow's queue, if it was queued
 	size   int
 	cost   int32
@@ -124,6 +125,16 @@ func (s *Slot) Served() {
 	}
 }
 
+// Answered says that the caller is answered now, although the slot is held on:
+// work goes on that nobody waits for. Whether it was in time is judged as of now,
+// and the service sample ends. Only the first call counts.
+func (s *Slot) Answered() {
+	s.Served()
+	if s.of.l != nil && s.start != 0 && s.rare.answer == 0 {
+		s.rare.answer = s.of.l.now()
+	}
+}
+
 // Waited returns how long the request waited for the slot.
 func (s *Slot) Waited() time.Duration { return s.get().waited }
 
@@ -141,11 +152,15 @@ func (s *Slot) finish(o Outcome, sample bool) {
 	if s.start != 0 {
 		now = l.now()
 	}
-	if o == Completed && s.isLate(l, now) {
+	r := s.get()
+	ended := now
+	if r.answer != 0 {
+		ended = r.answer
+	}
+	if o == Completed && s.isLate(l, ended) {
 		o = Late
 	}
 	l.rec.note(s, o, now, sample)
-	r := s.get()
 	switch {
 	case o == Completed && r.isOne() && l.lent.giveBack():
 		if s.start != 0 {

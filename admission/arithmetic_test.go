@@ -172,9 +172,15 @@ func TestStandingDepth(t *testing.T) {
 		slots, load float64
 		want        int
 	}{
-		{60, 1.05, 91}, {60, 1.2, 22}, {60, 1.5, 9}, {60, 3, 2}, {60, 10, 1},
+		{60, 1.05, 91},
+		{60, 1.2, 22},
+		{60, 1.5, 9},
+		{60, 3, 2},
+		{60, 10, 1},
 		{0, 3, 6}, // fewer than one is one
-		{1, 1.000001, 6214611}, {1, 3, 6}, {1, 1e9, 1},
+		{1, 1.000001, 6214611},
+		{1, 3, 6},
+		{1, 1e9, 1},
 		{1 << 20, 1.0001, 25120},
 	} {
 		if got := standing(c.slots, c.load); got != c.want {
@@ -235,28 +241,50 @@ func TestDerivationString(t *testing.T) {
 		quantile func(float64) float64
 		want     string
 	}{
-		{"exponential", base, 100_000, exponentialAt(0.05),
-			"60 slots / 50ms mean = 1200/s; objective 400ms p99, service p99 230ms -> 201 deep (rule of thumb 480: p99 would be 634ms)"},
-		{"fixed", base, 1000, fixedAt(0.05),
-			"60 slots / 50ms mean = 1200/s; objective 400ms p99, service p99 50ms -> 420 deep (rule of thumb 480: p99 would be 450ms)"},
-		{"unreachable", base, 100_000, lognormalAt(0.05, 2),
-			"60 slots / 50ms mean = 1200/s; objective 400ms p99, service p99 428ms -> unreachable: the service alone takes longer; 9 deep, what keeps the slots busy (rule of thumb 480: p99 would be 832ms)"},
-		{"prior", base, 0, nil,
-			"60 slots / 40ms mean = 1500/s; objective 400ms p99, service p99 185ms -> 320 deep (rule of thumb 600: p99 would be 588ms); 0 samples, prior service 40ms"},
-		{"declared", with(func(c *Config) { c.Service = 50 * time.Millisecond }), 0, nil,
-			"60 slots / 50ms mean = 1200/s; objective 400ms p99, service p99 230ms -> 201 deep (rule of thumb 480: p99 would be 634ms); 0 samples, prior service 50ms"},
-		{"few samples", base, 30, fixedAt(0.05),
-			"60 slots / 43ms mean = 1395/s; objective 400ms p99, service p99 170ms -> 318 deep (rule of thumb 558: p99 would be 572ms); 30 samples, prior service 40ms"},
-		{"drifted", with(func(c *Config) { c.Service = 50 * time.Millisecond }), 1000, fixedAt(0.063),
-			"60 slots / 63ms mean = 952.4/s; objective 400ms p99, service p99 63ms -> 320 deep (rule of thumb 381: p99 would be 463ms); drifted: declared service 50ms"},
-		{"fixed depth", with(func(c *Config) { c.Depth = 480 }), 100_000, exponentialAt(0.05),
-			"60 slots / 50ms mean = 1200/s; objective 400ms p99, service p99 230ms -> 480 deep as configured (rule of thumb 480: p99 would be 634ms)"},
-		{"no queue", with(func(c *Config) { c.Depth = NoQueue }), 1000, fixedAt(0.05),
-			"60 slots / 50ms mean = 1200/s; objective 400ms p99, service p99 50ms -> 0 deep as configured (rule of thumb 480: p99 would be 450ms)"},
-		{"paused", with(func(c *Config) { c.Limit = limit.Fixed(0) }), 1000, fixedAt(0.05),
-			"0 slots / 50ms mean = 0/s; objective 400ms p99, service p99 50ms -> 0 deep: a limit of 0 serves nobody, so nobody new may wait"},
-		{"p99.9", with(func(c *Config) { c.Percentile = 0.999; c.Objective = 2 * time.Second }), 100_000, exponentialAt(0.05),
-			"60 slots / 50ms mean = 1200/s; objective 2s p99.9, service p99.9 345ms -> 1968 deep (rule of thumb 2400: p99.9 would be 2.36s)"},
+		{
+			"exponential", base, 100_000, exponentialAt(0.05),
+			"60 slots / 50ms mean = 1200/s; objective 400ms p99, service p99 230ms -> 201 deep (rule of thumb 480: p99 would be 634ms)",
+		},
+		{
+			"fixed", base, 1000, fixedAt(0.05),
+			"60 slots / 50ms mean = 1200/s; objective 400ms p99, service p99 50ms -> 420 deep (rule of thumb 480: p99 would be 450ms)",
+		},
+		{
+			"unreachable", base, 100_000, lognormalAt(0.05, 2),
+			"60 slots / 50ms mean = 1200/s; objective 400ms p99, service p99 428ms -> unreachable: the service alone takes longer; 9 deep, what keeps the slots busy (rule of thumb 480: p99 would be 832ms)",
+		},
+		{
+			"prior", base, 0, nil,
+			"60 slots / 40ms mean = 1500/s; objective 400ms p99, service p99 185ms -> 320 deep (rule of thumb 600: p99 would be 588ms); 0 samples, prior service 40ms",
+		},
+		{
+			"declared", with(func(c *Config) { c.Service = 50 * time.Millisecond }), 0, nil,
+			"60 slots / 50ms mean = 1200/s; objective 400ms p99, service p99 230ms -> 201 deep (rule of thumb 480: p99 would be 634ms); 0 samples, prior service 50ms",
+		},
+		{
+			"few samples", base, 30, fixedAt(0.05),
+			"60 slots / 43ms mean = 1395/s; objective 400ms p99, service p99 170ms -> 318 deep (rule of thumb 558: p99 would be 572ms); 30 samples, prior service 40ms",
+		},
+		{
+			"drifted", with(func(c *Config) { c.Service = 50 * time.Millisecond }), 1000, fixedAt(0.063),
+			"60 slots / 63ms mean = 952.4/s; objective 400ms p99, service p99 63ms -> 320 deep (rule of thumb 381: p99 would be 463ms); drifted: declared service 50ms",
+		},
+		{
+			"fixed depth", with(func(c *Config) { c.Depth = 480 }), 100_000, exponentialAt(0.05),
+			"60 slots / 50ms mean = 1200/s; objective 400ms p99, service p99 230ms -> 480 deep as configured (rule of thumb 480: p99 would be 634ms)",
+		},
+		{
+			"no queue", with(func(c *Config) { c.Depth = NoQueue }), 1000, fixedAt(0.05),
+			"60 slots / 50ms mean = 1200/s; objective 400ms p99, service p99 50ms -> 0 deep as configured (rule of thumb 480: p99 would be 450ms)",
+		},
+		{
+			"paused", with(func(c *Config) { c.Limit = limit.Fixed(0) }), 1000, fixedAt(0.05),
+			"0 slots / 50ms mean = 0/s; objective 400ms p99, service p99 50ms -> 0 deep: a limit of 0 serves nobody, so nobody new may wait",
+		},
+		{
+			"p99.9", with(func(c *Config) { c.Percentile = 0.999; c.Objective = 2 * time.Second }), 100_000, exponentialAt(0.05),
+			"60 slots / 50ms mean = 1200/s; objective 2s p99.9, service p99.9 345ms -> 1968 deep (rule of thumb 2400: p99.9 would be 2.36s)",
+		},
 	} {
 		if got := play(t, c.cfg, c.n, c.quantile).Stats(0).Derivation.String(); got != c.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", c.name, got, c.want)

@@ -217,7 +217,14 @@ func (c *Core) grant(cost int) {
 }
 
 // need is the service time that must fit a remaining budget.
-func (c *Core) need(size int) time.Duration { return seconds(c.quantile * float64(size)) }
+// Before there are samples nobody knows what a unit of size is, and it is that of
+// any request.
+func (c *Core) need(size int) time.Duration {
+	if c.service.samples == 0 {
+		size = 1
+	}
+	return seconds(c.quantile * float64(size))
+}
 
 // predict returns how long a newcomer would wait: the units that must depart
 // before its own are free, over the rate.

@@ -83,3 +83,28 @@ func TestLawMustBeComparable(t *testing.T) {
 		t.Error("accepted")
 	}
 }
+
+// The prior is about a request, whatever its size is counted in: work of size
+// 1000 is not taken for a thousand requests until there are samples.
+func TestPriorIsOfARequest(t *testing.T) {
+	c, err := New(Config{Limit: limit.Fixed(1), Objective: time.Second, Service: 50 * ms})
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := Request{Size: 1000, Deadline: 10 * time.Second}
+	if d := c.Offer(0, work); d.Verdict != Admitted {
+		t.Fatalf("idle: %v", d.Reason)
+	}
+	for n := range 120 {
+		now := time.Duration(n) * 10 * ms
+		work.Deadline = now + 10*time.Second
+		d := c.Offer(now, work)
+		if d.Verdict != Queued || d.Service > 400*ms {
+			t.Fatalf("after %d samples: %v %v, service %v", n, d.Verdict, d.Reason, d.Service)
+		}
+		c.Cancel(now, d.Waiter, Client)
+		var b Batch
+		b.Add(50*ms, 50*ms, 1, 1000)
+		c.Observe(now, &b)
+	}
+}

@@ -138,7 +138,8 @@ type estimate struct {
 	settle   time.Duration // how long the prior counts at least as much as the samples
 	settled  time.Duration // when that is over; 0 until there are samples
 	prior    [hist.N]cell  // an exponential service, worth one sample in all
-	mean     float64       // of the prior, seconds
+	mean     float64       // of the prior, seconds a request
+	shaped   float64       // for which the prior was made, seconds a unit of size
 	points   []point       // the distribution in force, rising; see refresh
 	total    float64       // weight of points
 }
@@ -158,9 +159,16 @@ type point struct{ at, weight, spread, reach float64 }
 // 201 in their first 100 ms, and the last to get a place waits 450 ms.
 func (e *estimate) setPrior(mean, halfLife, settle time.Duration) {
 	e.mean, e.halfLife, e.settle = mean.Seconds(), halfLife, settle
+	e.shaped = 0
+	e.refresh()
+}
+
+// shape makes the prior one of the given mean per unit of size.
+func (e *estimate) shape(mean float64) {
+	e.shaped = mean
 	below := 0.0
 	for i := range e.prior {
-		upper := 1 - math.Exp(-hist.Bound(i)/e.mean) // +Inf gives 1
+		upper := 1 - math.Exp(-hist.Bound(i)/mean) // +Inf gives 1
 		n := upper - below
 		at := hist.Mid(i, 0.5)
 		// A bucket spans a ratio r = 2^(1/8) about at: as wide as a uniform
@@ -169,7 +177,6 @@ func (e *estimate) setPrior(mean, halfLife, settle time.Duration) {
 		e.prior[i] = cell{n: n, sum: n * at, sumsq: n * (at*at + spread*spread)}
 		below = upper
 	}
-	e.refresh()
 }
 
 // observe adds a batch and forgets what is old.
@@ -221,6 +228,13 @@ const negligible = 1e-10
 // is left out; it could not move a percentile.
 func (e *estimate) refresh() {
 	pw := e.priorWeight()
+	if pw > 0 {
+		// The prior is about a request, the samples about a unit of its size.
+		size, _ := e.request()
+		if mean := e.mean / size; math.Abs(mean-e.shaped) > 0.01*mean {
+			e.shape(mean)
+		}
+	}
 	e.points, e.total = e.points[:0], 0
 	floor := (pw + e.samples) * 1e-6
 	for i := range e.cells {

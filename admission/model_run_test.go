@@ -41,13 +41,9 @@ type duelist struct {
 
 func newDuel(pick func(int) int) (*duel, error) {
 	d := &duel{pick: pick}
-	for {
-		d.cfg = d.config()
-		core, err := New(d.cfg)
-		if err == nil {
-			d.core = core
-			break
-		}
+	d.cfg = d.config()
+	var err error
+	if d.core, err = New(d.cfg); err != nil {
 		if d.cfg.Overflow != Block { // the only pair that contradicts itself
 			return nil, err
 		}
@@ -55,7 +51,6 @@ func newDuel(pick func(int) int) (*duel, error) {
 		if d.core, err = New(d.cfg); err != nil {
 			return nil, err
 		}
-		break
 	}
 	d.model = newModel(d.cfg, numbersOf(d.core))
 	return d, nil

@@ -36,10 +36,11 @@ type numbersInForce struct {
 	quantile, rate     float64
 	depth              int
 	patience, hopeless time.Duration
+	sized              bool // it is known what a unit of size takes
 }
 
 func numbersOf(c *Core) numbersInForce {
-	return numbersInForce{c.quantile, c.rate(), c.depth, c.patience(), c.hopeless()}
+	return numbersInForce{c.quantile, c.rate(), c.depth, c.patience(), c.hopeless(), c.service.samples > 0}
 }
 
 // A place is a request that waits or has waited.
@@ -121,7 +122,12 @@ func (m *model) sums() (cost int, bytes int64) {
 
 func (m *model) free() int { return m.limit - m.inUse - m.lent }
 
-func (m *model) need(size int) time.Duration { return seconds(m.num.quantile * float64(size)) }
+func (m *model) need(size int) time.Duration {
+	if !m.num.sized {
+		size = 1
+	}
+	return seconds(m.num.quantile * float64(size))
+}
 
 func (m *model) over(p *place) Reason {
 	switch {

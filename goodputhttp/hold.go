@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+
+	"github.com/goodput/goodput"
 )
 
 // Hold keeps the slot of a request beyond the return of its handler, until
@@ -31,6 +33,7 @@ type holds struct {
 	over bool        // the handler has returned, or there is no slot any more
 	end  func(error) // how it ended, if somebody still holds
 	err  error
+	slot *goodput.Slot
 	held *atomic.Int64 // gauge of those that wait for their holds
 }
 
@@ -64,6 +67,7 @@ func (h *holds) keep(end func(error), err error) bool {
 	if h.n == 0 {
 		return false
 	}
+	h.slot.Answered() // while it is still the handler's
 	h.end, h.err = end, err
 	h.held.Add(1)
 	return true

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/limit"
 )
 
 // C011 (kubernetes/kubernetes#83333, gofiber/fiber#4347): a handler that
@@ -79,6 +80,20 @@ func TestHoldKeepsTheOutcome(t *testing.T) {
 			outcomes(t, lim, map[goodput.Outcome]uint64{tc.want: 1})
 		})
 	}
+}
+
+// In time is judged when the caller is answered, however long the work goes on.
+func TestHoldIsNotLateness(t *testing.T) {
+	const objective = time.Second // far more than a call of a function takes
+	lim := goodput.New(goodput.Config{Limit: limit.Fixed(1), Objective: objective})
+	var release func()
+	s := &Server{Limiter: one(lim), Next: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		release, _ = Hold(r.Context())
+	})}
+	s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+	<-time.After(objective + objective/10) // the work that goes on
+	release()
+	outcomes(t, lim, map[goodput.Outcome]uint64{goodput.Completed: 1})
 }
 
 // There is nothing to hold without a slot.

@@ -87,6 +87,7 @@ func (v *visit) refuse(err error) {
 	}
 	if rej.Outcome == goodput.Cancelled {
 		v.abort()
+		return
 	}
 	f, ok := refusals[rej.Reason]
 	if !ok {

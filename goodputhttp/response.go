@@ -46,7 +46,7 @@ func (w *response) serve(ctx context.Context) {
 	v := w.visit
 	r := v.r.WithContext(ctx)
 	v.run = w
-	w.holds.held = &v.server.counts.held
+	w.holds.held, w.holds.slot = &v.server.counts.held, &w.slot
 	w.paces()
 	if v.body != nil {
 		r.Body = v.body
@@ -176,6 +176,8 @@ func (w *response) header(status int) {
 func (w *response) detach() {
 	if !w.detached {
 		w.detached = true
+		w.holds.none()
+		w.stopPaces()        // it may be silent for hours
 		w.visit.watch.stop() // the connection is the handler's now, half-closed or not
 		w.slot.Detach()
 	}

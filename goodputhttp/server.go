@@ -202,6 +202,9 @@ func (v *visit) abort() {
 	if v.r.ProtoMajor == 1 {
 		panic(http.ErrAbortHandler)
 	}
+	// Nobody reads it, unless somebody above us ended the request, and then a
+	// 200 would be a lie.
+	v.w.WriteHeader(http.StatusServiceUnavailable)
 }
 
 func (s *Server) maxPreread() int64   { return or(s.MaxPreread, DefaultMaxPreread) }

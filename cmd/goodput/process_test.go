@@ -75,8 +75,10 @@ type process struct {
 // serves.
 func serve(t *testing.T, upstream string, args ...string) *process {
 	t.Helper()
-	p := launch(t, `"msg":"serving"`, append([]string{"serve", "--upstream", upstream,
-		"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json"}, args...)...)
+	p := launch(t, `"msg":"serving"`, append([]string{
+		"serve", "--upstream", upstream,
+		"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json",
+	}, args...)...)
 	line := p.said("serving")[0]
 	p.url = "http://" + line["addr"].(string)
 	if a := line["admin"].(string); a != "off" {

@@ -28,6 +28,13 @@ func (f *finisher) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !ok {
 		return f.RoundTripper.RoundTrip(r)
 	}
+	if err := ctx.Err(); err != nil {
+		release()
+		if r.Body != nil {
+			r.Body.Close()
+		}
+		return nil, err
+	}
 	type answer struct {
 		res *http.Response
 		err error
