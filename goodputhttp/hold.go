@@ -30,9 +30,9 @@ func Hold(ctx context.Context) (release func(), ok bool) {
 type holds struct {
 	mu   sync.Mutex
 	n    int
-	over bool        // the handler has returned, or there is no slot any more
-	end  func(error) // how it ended, if somebody still holds
-	err  error
+	over bool  // the handler has returned, or there is no slot any more
+	kept bool  // the last hold ends the slot, with err
+	err  error // how the handler ended, as for Slot.Fail
 	slot *goodput.Slot
 	held *atomic.Int64 // gauge of those that wait for their holds
 }
@@ -50,27 +50,27 @@ func (h *holds) add() bool {
 func (h *holds) done() {
 	h.mu.Lock()
 	h.n--
-	end, err := h.end, h.err
-	last := h.n == 0 && end != nil
+	last := h.n == 0 && h.kept
 	h.mu.Unlock()
 	if last {
 		h.held.Add(-1)
-		end(err)
+		h.slot.Fail(h.err)
 	}
 }
 
-// keep reports whether somebody holds, and if so has the last one call end.
-func (h *holds) keep(end func(error), err error) bool {
+// end ends the slot as Slot.Fail does, now or with the last hold.
+func (h *holds) end(err error) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.over = true
 	if h.n == 0 {
-		return false
+		h.mu.Unlock()
+		h.slot.Fail(err)
+		return
 	}
 	h.slot.Answered() // while it is still the handler's
-	h.end, h.err = end, err
+	h.kept, h.err = true, err
 	h.held.Add(1)
-	return true
+	h.mu.Unlock()
 }
 
 // none says that there is no slot to hold any more.

@@ -112,23 +112,13 @@ func (w *response) endAborted(ctx context.Context) {
 
 func (w *response) fail(err error) {
 	if !w.detached {
-		if !w.holds.keep(w.slot.Fail, err) {
-			w.slot.Fail(err)
-		}
+		w.holds.end(err)
 	}
 }
 
-func (w *response) release() {
-	if !w.holds.keep(w.slot.Fail, nil) { // nil is Release
-		w.slot.Release()
-	}
-}
+func (w *response) release() { w.holds.end(nil) }
 
-func (w *response) abandon() {
-	if !w.holds.keep(w.slot.Fail, context.Canceled) { // which is Abandon
-		w.slot.Abandon()
-	}
-}
+func (w *response) abandon() { w.holds.end(context.Canceled) }
 
 // left reports whether the client is gone. net/http cancels the context of a
 // request when it notices, by a read or by a failed write, and our watch cancels
