@@ -254,10 +254,11 @@ func (e *estimate) refresh() {
 		}
 		spread := math.Sqrt(variance)
 		reach := math.Sqrt(3) * spread
-		reach = max(0, min(reach, hist.Bound(i)-at))
+		lower := 0.0 // of the first bucket
 		if i > 0 {
-			reach = max(0, min(reach, at-hist.Bound(i-1)))
+			lower = hist.Bound(i - 1)
 		}
+		reach = max(0, min(reach, hist.Bound(i)-at, at-lower))
 		e.points = append(e.points, point{at, c.n, spread, reach})
 		e.total += c.n
 	}

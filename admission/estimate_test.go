@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goodput/goodput/internal/hist"
 	"github.com/goodput/goodput/limit"
 )
 
@@ -194,6 +195,22 @@ func TestQuantiles(t *testing.T) {
 	}
 	if q := measured(1000, fixedAt(0.05)).quantile(0.99); math.Abs(q-0.05) > 1e-9 {
 		t.Errorf("fixed: %v", q)
+	}
+}
+
+// A few long durations among many of next to nothing leave the first bucket
+// with a spread above its mean: its quantiles still are no less than 0.
+func TestQuantilesOfTheFirstBucket(t *testing.T) {
+	c := play(t, Config{Limit: limit.Fixed(4), Objective: time.Second}, 1000, func(q float64) float64 {
+		if q > 0.95 {
+			return 0.9 * hist.Bound(0)
+		}
+		return 1e-9 // 0 is no sample
+	})
+	for _, q := range []float64{0, 0.01, 0.5, 0.99} {
+		if v := c.service.quantile(q); v < 0 {
+			t.Errorf("quantile %v is %v s", q, v)
+		}
 	}
 }
 
