@@ -1,0 +1,92 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/goodput/goodput/admission"
+)
+
+// A Policy decides at the door of an instance: our own core, or one of the
+// disciplines of others. Exactly one of the two is set.
+type Policy struct {
+	Name     string
+	Core     *admission.Config
+	Baseline *Baseline
+}
+
+// Unbounded, as Baseline.Limit or Baseline.Depth, is no bound at all: what most
+// services run with.
+const Unbounded = -1
+
+// A Baseline is a discipline of others: a limit with a queue.
+type Baseline struct {
+	Limit   int // requests that run at once, or Unbounded
+	Depth   int // requests that wait, or Unbounded; 0 refuses at once
+	Order   Discipline
+	PushOut bool // a full queue gives up its oldest for the newest
+
+	// Expire drops whoever has less than Margin left when its turn comes; 0 is
+	// the expiry test, a quantile of the service time the doomed test.
+	Expire bool
+	Margin time.Duration
+
+	// CoDel, if Target is set, bounds the wait: to Target while the queue has not
+	// been empty for Interval, to Interval otherwise (Maurer, "Fail at Scale",
+	// ACM Queue 13(8), 2015; 5 ms and 100 ms there).
+	CoDel CoDel
+}
+
+// A CoDel bounds the wait in a queue that stands.
+type CoDel struct {
+	Target, Interval time.Duration
+}
+
+// A Discipline is who of those that wait goes first.
+type Discipline uint8
+
+const (
+	FIFO     Discipline = iota
+	LIFO                // the newest
+	EDF                 // the earliest deadline
+	Adaptive            // FIFO, and LIFO while the queue has not been empty for CoDel.Interval
+)
+
+// Baselines are the names that Named knows, in the order of tables.
+var Baselines = []string{
+	"none", "unbounded_fifo", "fifo", "fifo_expiry",
+	"fifo_doomed_mean", "fifo_doomed_p95", "fifo_doomed_p99",
+	"lifo", "codel", "edf_expiry", "reject",
+}
+
+// Named returns the baseline of that name for a limiter of limit slots before work
+// of the distribution service. depth is for fifo and lifo, the two that are bounded.
+func Named(name string, limit, depth int, service Dist) (Policy, error) {
+	b := Baseline{Limit: limit, Depth: Unbounded}
+	switch name {
+	case "none":
+		b.Limit = Unbounded
+	case "unbounded_fifo":
+	case "fifo":
+		b.Depth = depth
+	case "fifo_expiry":
+		b.Expire = true
+	case "fifo_doomed_mean":
+		b.Expire, b.Margin = true, service.mean()
+	case "fifo_doomed_p95":
+		b.Expire, b.Margin = true, service.Quantile(0.95)
+	case "fifo_doomed_p99":
+		b.Expire, b.Margin = true, service.Quantile(0.99)
+	case "lifo":
+		b.Depth, b.Order, b.PushOut, b.Expire = depth, LIFO, true, true
+	case "codel":
+		b.Order, b.CoDel = Adaptive, CoDel{5 * time.Millisecond, 100 * time.Millisecond}
+	case "edf_expiry":
+		b.Order, b.Expire = EDF, true
+	case "reject":
+		b.Depth = 0
+	default:
+		return Policy{}, fmt.Errorf("policy %q is unknown: goodput, or one of %v", name, Baselines)
+	}
+	return Policy{Name: name, Baseline: &b}, nil
+}

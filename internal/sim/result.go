@@ -1,0 +1,90 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/goodput/goodput/admission"
+	"github.com/goodput/goodput/internal/hist"
+)
+
+// A Result is what one run of one policy showed. What arrived in
+// [Warmup, Length) is counted, to its end; series show all of the run.
+type Result struct {
+	Scenario string
+	Policy   string
+	Seed     uint64
+	Window   time.Duration // Length - Warmup
+	Ended    time.Duration // when the last request had ended
+
+	Total   Tally
+	Classes []Tally // one per Scenario.Classes
+	Tiers   []TierResult
+	Series  []Bin
+
+	// Capacity is the requests per second that the resources could serve in the
+	// window, mean over it: slots x speed / mean service at the narrowest tier.
+	Capacity float64
+}
+
+// A Tally counts. Requests have one end each: Requests = InTime + Late + Refused +
+// Failed. An attempt is what a limiter sees of a request.
+type Tally struct {
+	Name     string
+	Requests uint64 // what clients wanted
+	InTime   uint64 // answered before the deadline; without one, within the objective
+	Late     uint64 // given up at the deadline, or answered after it
+	Refused  uint64 // the last attempt was refused
+	Failed   uint64 // the last attempt was lost in a restart, or its sub-requests were
+
+	Attempts uint64
+	Served   uint64                    // attempts that got a slot
+	Reasons  [admission.Reasons]uint64 // attempts that were refused, by reason
+	Wasted   time.Duration             // work done for answers that came too late
+	Work     time.Duration             // work done
+	Latency  hist.Histogram            // attempt arrival to end, of all that got a slot
+	Good     hist.Histogram            // request arrival to answer, of those in time
+	Wait     hist.Histogram            // attempt arrival to slot, of all that got one
+	Told     hist.Histogram            // attempt arrival to refusal
+	Parts    float64                   // sum over requests in time of the share of sub-requests whose answer had come
+}
+
+// TierResult is one tier at its end, and its extremes.
+type TierResult struct {
+	Name       string
+	PeakQueue  int   // requests waiting in the limiter of one instance
+	PeakBytes  int64 // bytes of requests in one instance, waiting and running
+	PeakInUse  int   // requests that hold a slot, over all instances
+	PeakAge    time.Duration
+	PeakBehind int           // requests waiting at the resource, behind the limiters
+	Restarts   int           // planned or killed
+	Mean       time.Duration // of the work, as drawn
+
+	// Stats is the core of the first instance at the end of arrivals; nil for a
+	// baseline.
+	Stats *admission.Stats
+}
+
+// A Bin is a stretch of the run: what happened in it, and what was so at its end.
+type Bin struct {
+	End                                     time.Duration
+	Arrivals, InTime, Late, Refused, Failed uint64 // requests and their ends, when they happened
+	Attempts                                uint64
+
+	// Of the first tier, all instances:
+	Waiting int
+	InUse   int
+	Age     time.Duration // of whoever has waited longest
+	Limit   int           // Unbounded for none
+	Depth   int           // in force
+	Derived int           // the derived depth; 0 for a baseline
+	Behind  int           // waiting at the resource
+}
+
+// Ratio is the goodput ratio: in time / min(offered, capacity).
+func (r *Result) Ratio() float64 {
+	offered := float64(r.Total.Requests) / r.Window.Seconds()
+	if offered == 0 {
+		return 0
+	}
+	return float64(r.Total.InTime) / r.Window.Seconds() / min(offered, r.Capacity)
+}

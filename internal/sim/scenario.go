@@ -1,0 +1,173 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/goodput/goodput/admission"
+)
+
+// A Scenario is one service under one load.
+type Scenario struct {
+	Name   string
+	Length time.Duration // arrivals come in [0, Length); then what is left is drained
+	Warmup time.Duration // what arrives before is played, not counted
+
+	Tiers   []Tier
+	Classes []Class
+
+	// Trace, if set, hands out recorded arrivals in the order of time, beside
+	// those of the classes; false ends it. A run that is repeated needs a fresh
+	// trace.
+	Trace func(*Job) bool
+
+	// Bins is how many points each series of the result has: 1 to 2000, 0 means
+	// 120. More would be constant memory no longer.
+	Bins int
+}
+
+// A Job is a recorded arrival.
+type Job struct {
+	At       time.Duration // since the start; never falls
+	Class    int           // index into Scenario.Classes
+	Service  time.Duration // work at the tier of its class; 0 draws it
+	Cost     int           // 0: that of the class
+	Size     int           // 0: that of the class
+	Deadline time.Duration // after At; 0: that of the class
+}
+
+// A Class is a population of clients that behave alike.
+type Class struct {
+	Name     string
+	Arrivals Arrivals
+	Tier     int  // where its requests arrive, an index into Scenario.Tiers
+	Service  Dist // its work at that tier; the zero value is the tier's own. Per unit of size
+
+	Tenant   string // who sends it; results are told apart by class
+	Priority admission.Priority
+	Cost     int    // units of the limit; 0 means 1
+	Sizes    []Size // units of work, drawn by share; none means 1
+	Bytes    int64  // of body, held in memory from arrival to end
+
+	// Deadlines are how long its clients care, drawn by share. None: for ever, and
+	// an answer is in time within the objective of the tier.
+	Deadlines []Deadline
+	Untold    bool     // the limiter is not told the deadline
+	Patience  Patience // what a client does at its deadline
+
+	Retry Retry
+}
+
+// A Size is a number of units of work with the share of the requests that have it.
+type Size struct {
+	Units int
+	Share float64 // relative to the others
+}
+
+// A Deadline is how long after its arrival an answer is wanted, with the share of
+// the requests for which that is so.
+type Deadline struct {
+	After time.Duration
+	Share float64 // relative to the others
+}
+
+// Patience says what a client does when its deadline has passed.
+type Patience uint8
+
+const (
+	// Leaves: it hangs up, and whoever holds its place in a queue is told. Work
+	// that has started goes on.
+	Leaves Patience = iota
+	// Vanishes: it stops caring, perhaps tries again, and nobody is told.
+	Vanishes
+	// Stays: it takes the late answer, and does not try again before.
+	Stays
+)
+
+// String returns the word used in scenario files.
+func (p Patience) String() string {
+	switch p {
+	case Leaves:
+		return "leaves"
+	case Vanishes:
+		return "vanishes"
+	case Stays:
+		return "stays"
+	}
+	return "patience(?)"
+}
+
+// A Retry says whether and when a client tries again after a refusal, a failure or
+// its deadline. The delay before attempt n+1 is drawn from 0 to
+// min(Max, Backoff x 2^(n-1)): full jitter (Brooker, "Exponential Backoff And
+// Jitter", 2015).
+type Retry struct {
+	Attempts int           // in all; 0 and 1 mean that nobody tries again; at most 100
+	Backoff  time.Duration // 0 means at once
+	Max      time.Duration // 0 means 2^10 times Backoff
+	NoJitter bool          // the whole delay, always: everybody comes back together
+
+	// Budget is the number of retries per first attempt that the population may
+	// send, with ten in reserve; 0 means as many as Attempts says.
+	Budget float64
+
+	// Obey waits at least for the Retry-After of a refusal, jittered by up to half
+	// of it as the adapters do, and does not retry where none is given.
+	Obey bool
+
+	// Within bounds the request with all of its attempts, from the first arrival:
+	// no attempt starts later, and none may end later. 0: each attempt has the
+	// whole deadline, again.
+	Within time.Duration
+}
+
+// A Tier is a service: instances, each with a limiter, before one resource.
+type Tier struct {
+	Name      string
+	Instances int    // 0 means 1; at most 10,000. Each request goes to one at random
+	Policy    Policy // of each instance
+
+	// Slots is how many requests the resource, shared by all instances, serves at
+	// once; the others wait there, first come first served, out of sight of the
+	// limiter. 0: as many as the limiters let in.
+	Slots      int
+	Service    Dist // of its own work
+	Speed      Speed
+	Contention Contention
+
+	// Next, if set, is what a request does after its own work, its slot kept.
+	Next *Fan
+
+	Restarts []Restart
+	Memory   int64   // bytes of requests that an instance can hold; beyond, it is killed. 0: none is killed
+	Killed   Restart // how it comes back then; At is not used
+}
+
+// A Fan is the sub-requests that a request sends, all at once, to another tier.
+type Fan struct {
+	Tier int // an index above that of the sender: tiers have no loops
+	N    int // how many; 0 means 1
+	Need int // the answers that make one: 0 means all
+
+	// Wait, if set, answers with what has come after so long, if that is at least
+	// one; the request fails if nothing has.
+	Wait time.Duration
+}
+
+// A Restart loses what is in an instance: its queue and what it is working on.
+type Restart struct {
+	At   time.Duration
+	Down time.Duration // nothing listens: refused as unavailable
+	Cold float64       // work takes so many times as long at first; 0 and 1: no longer
+	Warm time.Duration // how long until it takes no longer, in a straight line
+}
+
+// Contention makes work take longer where much of it goes on at once: by
+// 1 + Alpha (n-1) + Beta n (n-1), n being the requests in service at the resource
+// (Gunther, "Guerrilla Capacity Planning", 2007, the universal scalability law), and
+// by another Slope for each request that waits beyond Knee.
+type Contention struct {
+	Alpha float64 // contention: what is serial
+	Beta  float64 // coherence: what each pair must agree on
+	Knee  int     // requests that wait, in the limiters and at the resource
+	Slope float64 // per request beyond
+}
