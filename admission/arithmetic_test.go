@@ -200,20 +200,6 @@ func TestStandingDepth(t *testing.T) {
 	}
 }
 
-func TestErlangB(t *testing.T) {
-	for _, c := range []struct {
-		slots int
-		load  float64
-		want  float64
-	}{
-		{1, 1, 0.5}, {8, 8, 0.2356}, {60, 60, 0.0963}, {1, 0, 0}, {60, 180, 0.6694}, {6, 12, 0.5561},
-	} {
-		if got := erlangB(c.slots, c.load); math.Abs(got-c.want) > 5e-5 {
-			t.Errorf("erlangB(%d, %v) = %.5f, want %v", c.slots, c.load, got, c.want)
-		}
-	}
-}
-
 // play feeds a core samples of a distribution and waits until the prior is gone.
 func play(t *testing.T, cfg Config, n int, quantile func(float64) float64) *Core {
 	t.Helper()

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/goodput/goodput/internal/theory"
 )
 
 // The depth of a queue, from what is known about the service.
@@ -129,21 +131,11 @@ const idleTolerated = 0.001
 // Service that varies less needs less, so the formula errs on the deep side.
 func standing(slots, rho float64) int {
 	c := int(min(max(slots, 1), 4096)) // beyond, the loss only shrinks: still on the deep side
-	loss := 1 - rho*(1-erlangB(c, rho*float64(c)))
+	loss := 1 - rho*(1-theory.ErlangB(c, rho*float64(c)))
 	if loss <= idleTolerated {
 		return 1
 	}
 	return max(1, int(math.Ceil(math.Log(loss/idleTolerated)/math.Log(rho))))
-}
-
-// erlangB returns the probability that all c servers are busy when a erlangs
-// are offered and nobody waits (Erlang 1917), by the usual recursion.
-func erlangB(c int, a float64) float64 {
-	b := 1.0
-	for n := 1; n <= c; n++ {
-		b = a * b / (float64(n) + a*b)
-	}
-	return b
 }
 
 // A Derivation is the arithmetic of the depth, a value that prints itself: the
