@@ -1,0 +1,158 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/goodput/goodput/internal/hist"
+	"github.com/goodput/goodput/internal/sim"
+)
+
+// A Figure is one number of a policy over its runs.
+type Figure struct {
+	Mean  float64
+	Error float64 // standard error of Mean; 0 with one run, which has none
+	Runs  int     // those that have the number; 0: there is none, as no p99 of nothing
+}
+
+// Figures are what the table shows of a policy. Rates are per second of the
+// window, shares are 0 to 1, durations are seconds.
+type Figures struct {
+	Offered   Figure // requests that clients wanted, a request counted once however often it is tried
+	Capacity  Figure
+	Goodput   Figure // requests answered in time
+	Ratio     Figure // goodput / min(offered, capacity)
+	Refused   Figure // share of requests whose last attempt was refused
+	Late      Figure // share of requests that were answered too late, or given up at their deadline
+	Failed    Figure // share of requests that were lost
+	Attempts  Figure // per request
+	Wasted    Figure // share of the work that was done for answers that came too late
+	P50, P99  Figure // from arrival to answer, of all attempts that got a slot
+	Told      Figure // from arrival to refusal, median
+	PeakQueue Figure // requests that waited in one limiter, the fullest of all tiers
+}
+
+// Figures sums up the runs of p.
+func (p Policy) Figures() Figures {
+	return Figures{
+		Offered:   p.over(func(r *sim.Result) float64 { return perSecond(r.Total.Requests, r.Window) }),
+		Capacity:  p.over(func(r *sim.Result) float64 { return r.Capacity }),
+		Goodput:   p.over(func(r *sim.Result) float64 { return perSecond(r.Total.InTime, r.Window) }),
+		Ratio:     p.over((*sim.Result).Ratio),
+		Refused:   p.over(func(r *sim.Result) float64 { return share(r.Total.Refused, r.Total.Requests) }),
+		Late:      p.over(func(r *sim.Result) float64 { return share(r.Total.Late, r.Total.Requests) }),
+		Failed:    p.over(func(r *sim.Result) float64 { return share(r.Total.Failed, r.Total.Requests) }),
+		Attempts:  p.over(func(r *sim.Result) float64 { return share(r.Total.Attempts, r.Total.Requests) }),
+		Wasted:    p.over(func(r *sim.Result) float64 { return r.Total.Wasted.Seconds() / r.Total.Work.Seconds() }),
+		P50:       p.over(func(r *sim.Result) float64 { return quantile(&r.Total.Latency, 0.50) }),
+		P99:       p.over(func(r *sim.Result) float64 { return quantile(&r.Total.Latency, 0.99) }),
+		Told:      p.over(func(r *sim.Result) float64 { return quantile(&r.Total.Told, 0.50) }),
+		PeakQueue: p.over(peakQueue),
+	}
+}
+
+// over is the mean of f over the runs of p for which it is a number.
+func (p Policy) over(f func(*sim.Result) float64) (out Figure) {
+	var sum, square float64
+	for _, r := range p.Runs {
+		x := f(r)
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			continue
+		}
+		out.Runs++
+		// Welford's sum of squares: the difference of two large sums would lose the
+		// spread of 3600.1 and 3600.2.
+		d := x - sum
+		sum += d / float64(out.Runs)
+		square += d * (x - sum)
+	}
+	out.Mean = sum
+	if n := float64(out.Runs); n > 1 {
+		out.Error = math.Sqrt(square / (n - 1) / n)
+	}
+	return out
+}
+
+func perSecond(n uint64, window time.Duration) float64 { return float64(n) / window.Seconds() }
+
+// share is NaN, no number, of nothing.
+func share(n, of uint64) float64 { return float64(n) / float64(of) }
+
+func quantile(h *hist.Histogram, q float64) float64 {
+	d, ok := h.Quantile(q)
+	if !ok {
+		return math.NaN()
+	}
+	return d.Seconds()
+}
+
+func peakQueue(r *sim.Result) float64 {
+	peak := 0
+	for _, t := range r.Tiers {
+		peak = max(peak, t.PeakQueue)
+	}
+	return float64(peak)
+}
+
+// A unit is how a number is shown: times what, with how many decimals.
+type unit struct {
+	scale    float64
+	decimals func(x float64) int // of the scaled number
+}
+
+var (
+	rate    = unit{1, three}
+	percent = unit{100, func(float64) int { return 1 }}
+	millis  = unit{1000, three}
+	count   = unit{1, func(float64) int { return 0 }}
+)
+
+// three decimals leave three figures, and at most two: 436, 60.1, 0.53. More is
+// more than a histogram with buckets of 9 % knows, and less than 10 µs is not what
+// anybody is refused in.
+func three(x float64) int {
+	switch {
+	case math.Abs(x) >= 99.95:
+		return 0
+	case math.Abs(x) >= 9.995:
+		return 1
+	}
+	return 2
+}
+
+func (u unit) show(x float64) string {
+	x *= u.scale
+	return strconv.FormatFloat(x, 'f', u.decimals(x), 64)
+}
+
+// plain is the mean alone, or a dash where there is none.
+func (f Figure) plain(u unit) string {
+	if f.Runs == 0 {
+		return "–"
+	}
+	return u.show(f.Mean)
+}
+
+// spread is "±0.3", or nothing where one run has none. It has the decimals of the
+// mean that it belongs to, or one more if it would be shown as 0.
+func (f Figure) spread(u unit) string {
+	if f.Runs < 2 {
+		return ""
+	}
+	d := u.decimals(f.Mean * u.scale)
+	s := strconv.FormatFloat(f.Error*u.scale, 'f', d, 64)
+	if v, _ := strconv.ParseFloat(s, 64); v == 0 && f.Error > 0 {
+		s = strconv.FormatFloat(f.Error*u.scale, 'f', d+1, 64)
+	}
+	return "±" + s
+}
+
+// with is the mean with its standard error, for running text.
+func (f Figure) with(u unit) string {
+	if s := f.spread(u); s != "" {
+		return fmt.Sprintf("%s %s", f.plain(u), s)
+	}
+	return f.plain(u)
+}

@@ -1,0 +1,285 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A column is one figure of the table: eight of eight columns each leave 16 of 80
+// for the name.
+type column struct {
+	heads  [2]string // the second line is the unit
+	unit   unit
+	figure func(*Figures) Figure
+}
+
+const (
+	columnWidth = 8
+	minName     = Columns - 8*columnWidth
+	maxName     = 28
+)
+
+var columns = []column{
+	{[2]string{"offered", "/s"}, rate, func(f *Figures) Figure { return f.Offered }},
+	{[2]string{"goodput", "/s"}, rate, func(f *Figures) Figure { return f.Goodput }},
+	{[2]string{"goodput", "%"}, percent, func(f *Figures) Figure { return f.Ratio }},
+	{[2]string{"refused", "%"}, percent, func(f *Figures) Figure { return f.Refused }},
+	{[2]string{"p50", "ms"}, millis, func(f *Figures) Figure { return f.P50 }},
+	{[2]string{"p99", "ms"}, millis, func(f *Figures) Figure { return f.P99 }},
+	{[2]string{"told", "p50 ms"}, millis, func(f *Figures) Figure { return f.Told }},
+	{[2]string{"queue", "peak"}, count, func(f *Figures) Figure { return f.PeakQueue }},
+}
+
+// legend explains the columns, which have no room to.
+const legend = "goodput %: answered in time, of min(offered, capacity). p50, p99: from arrival to " +
+	"answer, of what got a slot. told: from arrival to a refusal. queue: most that waited in one limiter."
+
+// Text writes r for a terminal of width columns, at least 80, with ANSI colours if
+// colour is set. Terminal knows both.
+func (r *Report) Text(w io.Writer, width int, colour bool) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	t := &text{width: max(width, Columns), colour: colour}
+	t.name = t.nameWidth(r)
+	if r.Scenario != "" {
+		t.line(t.bold(clean(r.Scenario)))
+	}
+	t.prose("", r.About)
+	t.gap()
+	t.table(r)
+	t.sparks(r)
+	for _, d := range r.derivations() {
+		t.gap()
+		t.line(t.bold("depth of " + clean(d.Name)))
+		t.prose("", d.Line)
+	}
+	t.gap()
+	if r.Rule != "" {
+		t.prose("rule of thumb: ", r.Rule)
+	}
+	t.prose("measured:      ", r.measured())
+	t.prose("why:           ", r.Why)
+	t.criteria(r.Criteria)
+	t.end(r)
+	_, err := io.WriteString(w, t.b.String())
+	return err
+}
+
+// A text is lines that fit a width.
+type text struct {
+	b      strings.Builder
+	width  int
+	name   int // columns of the name
+	colour bool
+}
+
+// nameWidth fits the longest name into what the figures leave, up to maxName.
+func (t *text) nameWidth(r *Report) int {
+	longest := minName - 1
+	for _, p := range r.Policies {
+		longest = max(longest, utf8.RuneCountInString(clean(p.Name)))
+	}
+	return min(longest+1, maxName, t.width-len(columns)*columnWidth)
+}
+
+// table writes the policies, a second line under each with the standard errors, and
+// the ceilings in the columns that they are about.
+func (t *text) table(r *Report) {
+	for i, first := range []string{"policy", ""} {
+		heads := make([]string, len(columns))
+		for k, c := range columns {
+			heads[k] = c.heads[i]
+		}
+		t.line(t.bold(t.row(first, heads)))
+	}
+	for _, p := range r.Policies {
+		f := p.Figures()
+		means, spreads := make([]string, len(columns)), make([]string, len(columns))
+		for k, c := range columns {
+			x := c.figure(&f)
+			means[k], spreads[k] = x.plain(c.unit), x.spread(c.unit)
+		}
+		t.line(t.row(clean(p.Name), means))
+		if len(p.Runs) > 1 {
+			t.line(t.dim(t.row("", spreads)))
+		}
+	}
+	t.line(t.dim(strings.Repeat("-", t.name+3*columnWidth)))
+	for _, c := range r.ceilings() {
+		// What was offered is said above: the name has that column too.
+		name := pad(cut(c.Name, t.name+columnWidth-1), t.name+columnWidth)
+		t.line(name + cells([]string{rate.show(c.Rate), percent.show(c.Ratio)}))
+	}
+	for _, why := range r.Ceilings.Missing {
+		t.prose("", why)
+	}
+	t.gap()
+	t.faint(legend)
+}
+
+func (t *text) row(name string, figures []string) string {
+	return strings.TrimRight(pad(cut(name, t.name-1), t.name)+cells(figures), " ")
+}
+
+// cells sets figures to the right in their columns. One that fills its column takes
+// the blank before it too, up to 8 digits: 99 million a second.
+func cells(figures []string) string {
+	var b strings.Builder
+	for _, f := range figures {
+		b.WriteString(strings.Repeat(" ", max(columnWidth-utf8.RuneCountInString(f), 0)) + f)
+	}
+	return b.String()
+}
+
+// sparks draws the goodput of each policy over time, all to one scale.
+func (t *text) sparks(r *Report) {
+	length, top := extent(r.Policies)
+	if top == 0 {
+		return // nobody was answered, or there is no series: the table says so
+	}
+	t.gap()
+	t.line(t.bold(fmt.Sprintf("goodput over %v, 0 to %s/s", length, rate.show(top))))
+	for _, p := range r.Policies {
+		t.line(pad(cut(clean(p.Name), t.name-1), t.name) + sparkline(p.Runs[0].Series, length, top, t.width-t.name))
+	}
+}
+
+func (t *text) criteria(all []Criterion) {
+	if len(all) == 0 {
+		return
+	}
+	t.gap()
+	for _, c := range all {
+		mark, word := t.paint("32", "✓"), "met"
+		if !c.Met {
+			mark, word = t.paint("31", "✗"), "not met"
+		}
+		sentence := word + ": " + clean(c.Text)
+		if c.Measured != "" {
+			sentence += ", measured " + clean(c.Measured)
+		}
+		for i, l := range wrap(sentence, t.width-2) {
+			if i > 0 {
+				mark = " "
+			}
+			t.line(mark + " " + l)
+		}
+	}
+}
+
+// end says what makes this again.
+func (t *text) end(r *Report) {
+	t.gap()
+	for _, n := range r.Notes {
+		t.prose("note: ", n)
+	}
+	seeds := fmt.Sprintf("seed %d", r.Seed)
+	if n := len(r.Policies[0].Runs); n > 1 {
+		seeds = fmt.Sprintf("seeds %d to %d; ± is the standard error of the mean of %d runs", r.Seed, r.Seed+uint64(n)-1, n)
+	}
+	if r.Program != "" {
+		seeds += "; " + r.Program
+	}
+	t.faint(seeds)
+	if r.Command != "" {
+		t.faint("again: " + r.Command)
+	}
+}
+
+func (t *text) line(s string) { t.b.WriteString(s + "\n") }
+
+// gap ends a paragraph: one empty line, however many ask for it.
+func (t *text) gap() {
+	if s := t.b.String(); s != "" && !strings.HasSuffix(s, "\n\n") {
+		t.line("")
+	}
+}
+
+// prose wraps s after a label, its further lines set in as far.
+func (t *text) prose(label, s string) {
+	if s == "" {
+		return
+	}
+	for i, l := range wrap(clean(s), t.width-len(label)) {
+		if i > 0 {
+			l = strings.Repeat(" ", len(label)) + l
+		} else {
+			l = t.bold(label) + l
+		}
+		t.line(l)
+	}
+}
+
+func (t *text) faint(s string) {
+	for _, l := range wrap(clean(s), t.width) {
+		t.line(t.dim(l))
+	}
+}
+
+func (t *text) bold(s string) string { return t.paint("1", s) }
+func (t *text) dim(s string) string  { return t.paint("2", s) }
+
+func (t *text) paint(code, s string) string {
+	if !t.colour || s == "" {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+// clean replaces what would move the cursor, recolour the terminal or turn the
+// direction of writing: a name is data.
+func clean(s string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c == '\n' || c == '\t':
+			return ' '
+		case !unicode.IsPrint(c):
+			return utf8.RuneError
+		}
+		return c
+	}, s)
+}
+
+// wrap breaks s at blanks into lines of at most width; a word that is longer is
+// broken where it must be.
+func wrap(s string, width int) (lines []string) {
+	line := ""
+	for _, word := range strings.Fields(s) {
+		for {
+			room := width - utf8.RuneCountInString(line)
+			if line != "" {
+				room--
+			}
+			n := utf8.RuneCountInString(word)
+			if n <= room {
+				line = strings.TrimPrefix(line+" "+word, " ")
+				break
+			}
+			if line == "" {
+				runes := []rune(word)
+				lines, word = append(lines, string(runes[:width])), string(runes[width:])
+				continue
+			}
+			lines, line = append(lines, line), ""
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func cut(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
+
+func pad(s string, n int) string {
+	return s + strings.Repeat(" ", max(n-utf8.RuneCountInString(s), 0))
+}
