@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"time"
@@ -147,12 +146,4 @@ func (f Figure) spread(u unit) string {
 		s = strconv.FormatFloat(f.Error*u.scale, 'f', d+1, 64)
 	}
 	return "±" + s
-}
-
-// with is the mean with its standard error, for running text.
-func (f Figure) with(u unit) string {
-	if s := f.spread(u); s != "" {
-		return fmt.Sprintf("%s %s", f.plain(u), s)
-	}
-	return f.plain(u)
 }

@@ -1,0 +1,350 @@
+package report
+
+import (
+	"encoding/json"
+	"io"
+	"math"
+	"time"
+
+	"github.com/goodput/goodput/admission"
+	"github.com/goodput/goodput/internal/hist"
+	"github.com/goodput/goodput/internal/sim"
+)
+
+// JSONVersion is the "version" of the document. A key that is added leaves it as it
+// is; one that is renamed, removed or means something else raises it.
+const JSONVersion = 1
+
+// JSON writes r as one document on one line. Names of keys end in their unit: durations are
+// seconds, shares are 0 to 1, sizes are bytes. What there is no number for, as the
+// p99 of nothing, is null; an array that is empty is [].
+func (r *Report) JSON(w io.Writer) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	return json.NewEncoder(w).Encode(r.document())
+}
+
+// A number is null where it is none.
+type number float64
+
+func (n number) MarshalJSON() ([]byte, error) {
+	f := float64(n)
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(f)
+}
+
+func secs(d time.Duration) number { return number(d.Seconds()) }
+
+type document struct {
+	Version  int        `json:"version"`
+	Program  string     `json:"program"`
+	Command  string     `json:"command"`
+	Scenario string     `json:"scenario"`
+	About    string     `json:"about"`
+	Rule     string     `json:"rule_of_thumb"`
+	Measured string     `json:"measured"`
+	Why      string     `json:"why"`
+	Seed     uint64     `json:"seed"`
+	Runs     int        `json:"runs"` // with the seeds seed, seed+1, ...
+	Policies []policy   `json:"policies"`
+	Ceilings ceilings   `json:"ceilings"`
+	Criteria []criteria `json:"criteria"`
+	Notes    []string   `json:"notes"`
+}
+
+// A policy has its figures over all runs, each run, and the series of the first.
+type policy struct {
+	Name    string  `json:"name"`
+	Figures figures `json:"figures"`
+	Runs    []run   `json:"runs"`
+	Series  series  `json:"series"`
+}
+
+type figures struct {
+	Offered   *figure `json:"offered_per_second"`
+	Capacity  *figure `json:"capacity_per_second"`
+	Goodput   *figure `json:"goodput_per_second"`
+	Ratio     *figure `json:"goodput_ratio"`
+	Refused   *figure `json:"refused_ratio"`
+	Late      *figure `json:"late_ratio"`
+	Failed    *figure `json:"failed_ratio"`
+	Attempts  *figure `json:"attempts_per_request"`
+	Wasted    *figure `json:"wasted_ratio"`
+	P50       *figure `json:"latency_p50_seconds"`
+	P99       *figure `json:"latency_p99_seconds"`
+	Told      *figure `json:"told_p50_seconds"`
+	PeakQueue *figure `json:"peak_queue"`
+}
+
+type figure struct {
+	Mean  float64  `json:"mean"`
+	Error *float64 `json:"standard_error"` // null with one run
+	Runs  int      `json:"runs"`
+}
+
+type run struct {
+	Seed     uint64  `json:"seed"`
+	Window   number  `json:"window_seconds"`
+	Ended    number  `json:"ended_seconds"`
+	Capacity number  `json:"capacity_per_second"`
+	Ratio    number  `json:"goodput_ratio"`
+	Total    tally   `json:"total"`
+	Classes  []tally `json:"classes"`
+	Tiers    []tier  `json:"tiers"`
+}
+
+type tally struct {
+	Name     string            `json:"name"`
+	Requests uint64            `json:"requests"`
+	InTime   uint64            `json:"in_time"`
+	Late     uint64            `json:"late"`
+	Refused  uint64            `json:"refused"`
+	Failed   uint64            `json:"failed"`
+	Attempts uint64            `json:"attempts"`
+	Served   uint64            `json:"served"`
+	Reasons  map[string]uint64 `json:"reasons"` // every reason there is, those that did not occur too
+	Wasted   number            `json:"wasted_seconds"`
+	Work     number            `json:"work_seconds"`
+	Latency  distribution      `json:"latency"`
+	Good     distribution      `json:"good"`
+	Wait     distribution      `json:"wait"`
+	Told     distribution      `json:"told"`
+	Parts    number            `json:"parts"`
+}
+
+// A distribution has the buckets that are not empty: Counts[i] durations are at most
+// Bounds[i], and more than that bound of the histogram before it. The last bucket
+// has no bound: null.
+type distribution struct {
+	Count  uint64   `json:"count"`
+	Mean   number   `json:"mean_seconds"`
+	P50    number   `json:"p50_seconds"`
+	P90    number   `json:"p90_seconds"`
+	P95    number   `json:"p95_seconds"`
+	P99    number   `json:"p99_seconds"`
+	P999   number   `json:"p999_seconds"`
+	Bounds []number `json:"bounds_seconds"`
+	Counts []uint64 `json:"counts"`
+}
+
+type tier struct {
+	Name       string   `json:"name"`
+	PeakQueue  int      `json:"peak_queue"`
+	PeakBytes  int64    `json:"peak_bytes"`
+	PeakInUse  int      `json:"peak_in_use"`
+	PeakAge    number   `json:"peak_age_seconds"`
+	PeakBehind int      `json:"peak_behind"`
+	Restarts   int      `json:"restarts"`
+	Mean       number   `json:"mean_work_seconds"`
+	Limiter    *limiter `json:"limiter"` // null for a baseline
+}
+
+type limiter struct {
+	Limit        int        `json:"limit"`
+	Depth        int        `json:"depth"`
+	Order        string     `json:"order"`
+	Overload     bool       `json:"overload"`
+	Load         number     `json:"load"`
+	LimitChanges uint64     `json:"limit_changes"`
+	Derivation   derivation `json:"derivation"`
+}
+
+type derivation struct {
+	Text        string `json:"text"`
+	Limit       int    `json:"limit"`
+	Mean        number `json:"mean_seconds"`
+	Rate        number `json:"rate_per_second"`
+	Objective   number `json:"objective_seconds"`
+	Percentile  number `json:"percentile"`
+	Service     number `json:"service_seconds"`
+	Depth       int    `json:"depth"`
+	Rule        int    `json:"rule_depth"`
+	RuleLatency number `json:"rule_latency_seconds"`
+	Reachable   bool   `json:"reachable"`
+	Fixed       bool   `json:"fixed"`
+	Samples     int    `json:"samples"`
+	Prior       number `json:"prior_seconds"`
+	Declared    number `json:"declared_seconds"`
+	Drifted     bool   `json:"drifted"`
+}
+
+// A series has one element per bin in each array. Counts are of the bin, the rest is
+// so at its end; -1 is no bound.
+type series struct {
+	End      []number `json:"end_seconds"`
+	Arrivals []uint64 `json:"arrivals"`
+	InTime   []uint64 `json:"in_time"`
+	Late     []uint64 `json:"late"`
+	Refused  []uint64 `json:"refused"`
+	Failed   []uint64 `json:"failed"`
+	Attempts []uint64 `json:"attempts"`
+	Waiting  []int    `json:"waiting"`
+	InUse    []int    `json:"in_use"`
+	Age      []number `json:"age_seconds"`
+	Limit    []int    `json:"limit"`
+	Depth    []int    `json:"depth"`
+	Derived  []int    `json:"derived_depth"`
+	Behind   []int    `json:"behind"`
+}
+
+type ceilings struct {
+	NoQueue     *float64 `json:"no_queue_ratio"` // null if it is not known
+	SizeAware   *float64 `json:"size_aware_ratio"`
+	Clairvoyant *float64 `json:"clairvoyant_ratio"`
+	Jobs        int      `json:"clairvoyant_jobs"`
+	Missing     []string `json:"missing"`
+}
+
+type criteria struct {
+	Text     string `json:"text"`
+	Met      bool   `json:"met"`
+	Measured string `json:"measured"`
+}
+
+func (r *Report) document() document {
+	d := document{
+		Version: JSONVersion, Program: r.Program, Command: r.Command, Scenario: r.Scenario, About: r.About,
+		Rule: r.Rule, Measured: r.measured(), Why: r.Why, Seed: r.Seed, Runs: len(r.Policies[0].Runs),
+		Ceilings: ceilings{
+			NoQueue: known(r.Ceilings.NoQueue), SizeAware: known(r.Ceilings.SizeAware),
+			Clairvoyant: known(r.Ceilings.Clairvoyant), Jobs: r.Ceilings.Jobs,
+			Missing: append([]string{}, r.Ceilings.Missing...),
+		},
+		Criteria: []criteria{}, Notes: append([]string{}, r.Notes...),
+	}
+	for _, c := range r.Criteria {
+		d.Criteria = append(d.Criteria, criteria(c))
+	}
+	for _, p := range r.Policies {
+		f := p.Figures()
+		out := policy{Name: p.Name, Series: seriesOf(p.Runs[0].Series), Figures: figures{
+			Offered: f.Offered.json(), Capacity: f.Capacity.json(), Goodput: f.Goodput.json(), Ratio: f.Ratio.json(),
+			Refused: f.Refused.json(), Late: f.Late.json(), Failed: f.Failed.json(), Attempts: f.Attempts.json(),
+			Wasted: f.Wasted.json(), P50: f.P50.json(), P99: f.P99.json(), Told: f.Told.json(), PeakQueue: f.PeakQueue.json(),
+		}}
+		for _, one := range p.Runs {
+			out.Runs = append(out.Runs, runOf(one))
+		}
+		d.Policies = append(d.Policies, out)
+	}
+	return d
+}
+
+func (f Figure) json() *figure {
+	if f.Runs == 0 {
+		return nil
+	}
+	out := &figure{Mean: f.Mean, Runs: f.Runs}
+	if f.Runs > 1 {
+		out.Error = &f.Error
+	}
+	return out
+}
+
+// known is nil for 0, which is how Ceilings says that it does not know.
+func known(ratio float64) *float64 {
+	if ratio == 0 {
+		return nil
+	}
+	return &ratio
+}
+
+func runOf(r *sim.Result) run {
+	out := run{
+		Seed: r.Seed, Window: secs(r.Window), Ended: secs(r.Ended), Capacity: number(r.Capacity),
+		Ratio: number(r.Ratio()), Total: tallyOf(&r.Total), Classes: []tally{}, Tiers: []tier{},
+	}
+	for i := range r.Classes {
+		out.Classes = append(out.Classes, tallyOf(&r.Classes[i]))
+	}
+	for i := range r.Tiers {
+		out.Tiers = append(out.Tiers, tierOf(&r.Tiers[i]))
+	}
+	return out
+}
+
+func tallyOf(t *sim.Tally) tally {
+	out := tally{
+		Name: t.Name, Requests: t.Requests, InTime: t.InTime, Late: t.Late, Refused: t.Refused, Failed: t.Failed,
+		Attempts: t.Attempts, Served: t.Served, Reasons: map[string]uint64{},
+		Wasted: secs(t.Wasted), Work: secs(t.Work), Parts: number(t.Parts),
+		Latency: distributionOf(&t.Latency), Good: distributionOf(&t.Good),
+		Wait: distributionOf(&t.Wait), Told: distributionOf(&t.Told),
+	}
+	for i, n := range t.Reasons {
+		if why := admission.Reason(i); why != admission.None {
+			out.Reasons[why.String()] = n
+		}
+	}
+	return out
+}
+
+func distributionOf(h *hist.Histogram) distribution {
+	mean := math.NaN()
+	if d, ok := h.Mean(); ok {
+		mean = d.Seconds()
+	}
+	out := distribution{
+		Count: h.Count, Mean: number(mean),
+		P50: number(quantile(h, 0.50)), P90: number(quantile(h, 0.90)), P95: number(quantile(h, 0.95)),
+		P99: number(quantile(h, 0.99)), P999: number(quantile(h, 0.999)),
+		Bounds: []number{}, Counts: []uint64{},
+	}
+	for i, n := range h.Counts {
+		if n > 0 {
+			out.Bounds, out.Counts = append(out.Bounds, number(hist.Bound(i))), append(out.Counts, n)
+		}
+	}
+	return out
+}
+
+func tierOf(t *sim.TierResult) tier {
+	out := tier{
+		Name: t.Name, PeakQueue: t.PeakQueue, PeakBytes: t.PeakBytes, PeakInUse: t.PeakInUse,
+		PeakAge: secs(t.PeakAge), PeakBehind: t.PeakBehind, Restarts: t.Restarts, Mean: secs(t.Mean),
+	}
+	if s := t.Stats; s != nil {
+		d := s.Derivation
+		out.Limiter = &limiter{
+			Limit: s.Limit, Depth: s.Depth, Order: s.Order.String(), Overload: s.Overload,
+			Load: number(s.Load), LimitChanges: s.LimitChanges,
+			Derivation: derivation{
+				Text: d.String(), Limit: d.Limit, Mean: secs(d.Mean), Rate: number(d.Rate), Objective: secs(d.Objective),
+				Percentile: number(d.Percentile), Service: secs(d.Service), Depth: d.Depth, Rule: d.Rule,
+				RuleLatency: secs(d.RuleLatency), Reachable: d.Reachable, Fixed: d.Fixed, Samples: d.Samples,
+				Prior: secs(d.Prior), Declared: secs(d.Declared), Drifted: d.Drifted,
+			},
+		}
+	}
+	return out
+}
+
+func seriesOf(bins []sim.Bin) series {
+	return series{
+		End:      pick(bins, func(b sim.Bin) number { return secs(b.End) }),
+		Arrivals: pick(bins, func(b sim.Bin) uint64 { return b.Arrivals }),
+		InTime:   pick(bins, func(b sim.Bin) uint64 { return b.InTime }),
+		Late:     pick(bins, func(b sim.Bin) uint64 { return b.Late }),
+		Refused:  pick(bins, func(b sim.Bin) uint64 { return b.Refused }),
+		Failed:   pick(bins, func(b sim.Bin) uint64 { return b.Failed }),
+		Attempts: pick(bins, func(b sim.Bin) uint64 { return b.Attempts }),
+		Waiting:  pick(bins, func(b sim.Bin) int { return b.Waiting }),
+		InUse:    pick(bins, func(b sim.Bin) int { return b.InUse }),
+		Age:      pick(bins, func(b sim.Bin) number { return secs(b.Age) }),
+		Limit:    pick(bins, func(b sim.Bin) int { return b.Limit }),
+		Depth:    pick(bins, func(b sim.Bin) int { return b.Depth }),
+		Derived:  pick(bins, func(b sim.Bin) int { return b.Derived }),
+		Behind:   pick(bins, func(b sim.Bin) int { return b.Behind }),
+	}
+}
+
+func pick[T any](bins []sim.Bin, f func(sim.Bin) T) []T {
+	out := make([]T, 0, len(bins))
+	for _, b := range bins {
+		out = append(out, f(b))
+	}
+	return out
+}
