@@ -256,7 +256,13 @@ func (c *Core) bound(r *Request) time.Duration {
 // push queues a request for which there is room.
 func (c *Core) push(r *Request) *Waiter {
 	c.seq++
-	w := &Waiter{
+	w := c.spare
+	if w == nil {
+		w = &Waiter{}
+	} else {
+		c.spare = w.next
+	}
+	*w = Waiter{
 		seq: c.seq, arrival: r.Arrival, offered: c.now, deadline: r.Deadline, bound: c.bound(r),
 		bytes: r.Bytes, cost: int32(r.Cost), size: int32(r.Size), priority: r.Priority,
 		retry: r.Attempt > 1, verdict: Queued,

@@ -72,7 +72,7 @@ func Named(name string, limit, depth int, service Dist) (Policy, error) {
 	case "fifo_expiry":
 		b.Expire = true
 	case "fifo_doomed_mean":
-		b.Expire, b.Margin = true, service.mean()
+		b.Expire, b.Margin = true, service.average()
 	case "fifo_doomed_p95":
 		b.Expire, b.Margin = true, service.Quantile(0.95)
 	case "fifo_doomed_p99":

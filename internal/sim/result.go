@@ -50,14 +50,22 @@ type Tally struct {
 
 // TierResult is one tier at its end, and its extremes.
 type TierResult struct {
-	Name       string
-	PeakQueue  int   // requests waiting in the limiter of one instance
-	PeakBytes  int64 // bytes of requests in one instance, waiting and running
-	PeakInUse  int   // requests that hold a slot, over all instances
-	PeakAge    time.Duration
+	Name string
+
+	// What arrived in the window, got a slot, and got none: attempts and
+	// sub-requests.
+	Arrivals, Served, Refused uint64
+
+	// Capacity is the requests per second that the resource can do, mean over the
+	// window; 0: nothing bounds it.
+	Capacity float64
+
+	PeakQueue  int           // requests waiting in the limiter of one instance
+	PeakAge    time.Duration // the longest that anybody waited there
+	PeakBytes  int64         // of requests in one instance, waiting and running
+	PeakInUse  int           // requests that hold a slot, over all instances
 	PeakBehind int           // requests waiting at the resource, behind the limiters
 	Restarts   int           // planned or killed
-	Mean       time.Duration // of the work, as drawn
 
 	// Stats is the core of the first instance at the end of arrivals; nil for a
 	// baseline.
@@ -81,10 +89,33 @@ type Bin struct {
 }
 
 // Ratio is the goodput ratio: in time / min(offered, capacity).
-func (r *Result) Ratio() float64 {
-	offered := float64(r.Total.Requests) / r.Window.Seconds()
-	if offered == 0 {
+func (r *Result) Ratio() float64 { return r.Total.ratio(r.Window, r.Capacity) }
+
+func (t *Tally) ratio(window time.Duration, capacity float64) float64 {
+	offered := float64(t.Requests) / window.Seconds()
+	if offered == 0 || capacity == 0 {
 		return 0
 	}
-	return float64(r.Total.InTime) / r.Window.Seconds() / min(offered, r.Capacity)
+	return float64(t.InTime) / window.Seconds() / min(offered, capacity)
+}
+
+// add adds o to t.
+func (t *Tally) add(o *Tally) {
+	t.Requests += o.Requests
+	t.InTime += o.InTime
+	t.Late += o.Late
+	t.Refused += o.Refused
+	t.Failed += o.Failed
+	t.Attempts += o.Attempts
+	t.Served += o.Served
+	for i, n := range o.Reasons {
+		t.Reasons[i] += n
+	}
+	t.Wasted += o.Wasted
+	t.Work += o.Work
+	t.Latency.Merge(&o.Latency)
+	t.Good.Merge(&o.Good)
+	t.Wait.Merge(&o.Wait)
+	t.Told.Merge(&o.Told)
+	t.Parts += o.Parts
 }

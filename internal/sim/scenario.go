@@ -126,6 +126,10 @@ type Tier struct {
 	Instances int    // 0 means 1; at most 10,000. Each request goes to one at random
 	Policy    Policy // of each instance
 
+	// Objective is what in time means for requests without a deadline, and for
+	// the plots; 0 means that of the core, or a second for a baseline.
+	Objective time.Duration
+
 	// Slots is how many requests the resource, shared by all instances, serves at
 	// once; the others wait there, first come first served, out of sight of the
 	// limiter. 0: as many as the limiters let in.

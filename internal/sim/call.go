@@ -1,0 +1,66 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/goodput/goodput/admission"
+)
+
+const never = admission.Never
+
+// A call is one attempt of a request, or one sub-request, at one tier. Calls are
+// reused; whoever keeps one beyond its life keeps its generation with it.
+type call struct {
+	gen   uint32
+	state state
+
+	class  *class
+	tier   *tier
+	in     *instance
+	parent *call // whose sub-request it is, while parentGen is its generation
+	pgen   uint32
+
+	root     time.Duration // when the client first asked
+	arrival  time.Duration // of this attempt
+	after    time.Duration // how long each attempt is wanted; never: for ever
+	deadline time.Duration // of this attempt; never without one
+	within   time.Duration // of all attempts; never without one
+	service  time.Duration // its own work at the tier
+	start    time.Duration // when it got its slot
+	began    time.Duration // when the resource began to work on it
+	patience time.Duration // how long a CoDel lets it wait
+	bytes    int64
+	cost     int
+	size     int
+	attempt  int
+	counted  bool // it arrived in the window
+	gone     bool // its client has given up
+	watched  bool // its client will, at the deadline
+
+	waiter     *admission.Waiter
+	next, prev *call // in the queue of a baseline, or at the resource
+	heap       int32 // index in an EDF queue
+	left       *call // the list of what is in an instance, kept where it can be killed
+	right      *call
+
+	pending, came, need, sent int // of its fan-out
+}
+
+type state uint8
+
+const (
+	idle    state = iota
+	waits         // in a limiter
+	behind        // holds a slot, waits at the resource
+	works         // at the resource
+	spreads       // waits for its sub-requests
+	pauses        // its client will try again
+)
+
+// inTime reports whether an answer at now is wanted.
+func (c *call) inTime(now time.Duration) bool {
+	if c.deadline == never {
+		return now-c.arrival <= c.class.objective
+	}
+	return now <= c.deadline
+}

@@ -1,0 +1,381 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/goodput/goodput/admission"
+)
+
+// The life of a call: arrive or retry, send, admit, begin, work, end, conclude;
+// or refuse. Whatever ends it goes through retire, once.
+
+// take returns a call to fill in.
+func (w *world) take() *call {
+	c := w.free
+	if c == nil {
+		c = &call{}
+	} else {
+		w.free = c.next
+		gen := c.gen
+		*c = call{gen: gen}
+	}
+	w.open++
+	return c
+}
+
+// retire ends the life of c. Nothing may be done with it afterwards.
+func (w *world) retire(c *call) {
+	c.gen++
+	c.state = idle
+	c.next = w.free
+	w.free = c
+	w.open--
+}
+
+// arrive makes the first attempt of a request, of a class or of the trace.
+func (w *world) arrive(from *class) {
+	c := w.take()
+	var after, traced time.Duration
+	if from == nil {
+		j := &w.job
+		from = w.classes[j.Class]
+		c.service, c.cost, c.size, after = j.Service, j.Cost, j.Size, j.Deadline
+		traced = j.Service
+		w.advanceTrace()
+	} else {
+		from.advance()
+	}
+	c.class, c.tier = from, from.entry
+	if c.cost == 0 {
+		c.cost = max(from.Cost, 1)
+	}
+	if c.size == 0 {
+		c.size = 1
+		if from.sizes != nil {
+			c.size = from.Sizes[pick(from.sizes, from.work)].Units
+		}
+	}
+	if c.service == 0 {
+		c.service = from.service.draw(from.work)
+		if from.sizes != nil {
+			c.service = cut(float64(c.service) * float64(c.size))
+		}
+	}
+	if after == 0 && from.deadlines != nil {
+		after = from.Deadlines[pick(from.deadlines, from.work)].After
+	}
+	c.after, c.within = never, never
+	if after > 0 {
+		c.after = after
+	}
+	if d := from.Retry.Within; d > 0 {
+		c.within = w.now + d
+	}
+	c.bytes, c.root, c.attempt = from.Bytes, w.now, 1
+	c.counted = w.now >= w.Warmup
+	if from.Retry.Budget > 0 {
+		from.credit = min(from.credit+from.Retry.Budget, reserve)
+	}
+	w.current().Arrivals++
+	if c.counted {
+		from.tally.Requests++
+		from.traced += traced
+	}
+	w.attempt(c)
+}
+
+// attempt sends c to the tier of its class.
+func (w *world) attempt(c *call) {
+	c.arrival = w.now
+	c.deadline = never
+	if c.after != never {
+		c.deadline = w.now + c.after
+	}
+	c.deadline = min(c.deadline, c.within)
+	w.current().Attempts++
+	if c.counted {
+		c.class.tally.Attempts++
+	}
+	w.send(c)
+}
+
+// send offers c to an instance of its tier.
+func (w *world) send(c *call) {
+	if c.counted {
+		c.tier.result.Arrivals++
+	}
+	in := w.choose(c.tier)
+	if in == nil {
+		w.refuse(c, admission.Unavailable)
+		return
+	}
+	gen := c.gen
+	if w.enter(c, in); c.gen != gen { // it was one too many: the instance is dead, and c with it
+		return
+	}
+	if in.core != nil {
+		w.offer(c)
+		return
+	}
+	v, victim := in.queue.offer(w.now, c)
+	switch v {
+	case admission.Admitted:
+		w.admit(c)
+	case admission.Queued:
+		w.queue(c, true)
+	default:
+		w.refuse(c, admission.QueueFull)
+	}
+	if victim != nil {
+		w.unqueue(victim)
+		w.refuse(victim, admission.Displaced)
+	}
+}
+
+// offer is what a driver of the core does with an arrival.
+func (w *world) offer(c *call) {
+	in := c.in
+	r := admission.Request{
+		Cost: c.cost, Size: c.size, Bytes: c.bytes, Priority: c.class.Priority,
+		Attempt: c.attempt, Arrival: c.root, Deadline: c.deadline,
+	}
+	if c.class.Untold {
+		r.Deadline = never
+	}
+	switch d := in.core.Offer(w.now, r); d.Verdict {
+	case admission.Admitted:
+		w.admit(c)
+	case admission.Queued:
+		d.Waiter.Ref, c.waiter = c, d.Waiter
+		w.events.push(event{at: d.Waiter.Alarm(), what: rings, call: c, gen: c.gen})
+		w.queue(c, c.class.Untold)
+	default:
+		w.refuse(c, d.Reason)
+	}
+	w.collect(in)
+}
+
+// collect does what the limiter of in decided since the last call.
+func (w *world) collect(in *instance) {
+	if in.core == nil {
+		for c, why := in.queue.next(w.now); c != nil; c, why = in.queue.next(w.now) {
+			w.unqueue(c)
+			w.decided(c, why)
+		}
+		return
+	}
+	for p := in.core.Next(); p != nil; p = in.core.Next() {
+		c, why := p.Ref.(*call), p.Reason()
+		w.unqueue(c)
+		w.decided(c, why)
+	}
+}
+
+func (w *world) decided(c *call, why admission.Reason) {
+	if why == admission.None {
+		w.admit(c)
+	} else {
+		w.refuse(c, why)
+	}
+}
+
+// ring is the alarm of a waiter of the core.
+func (w *world) ring(c *call) {
+	p, in := c.waiter, c.in
+	if p == nil {
+		return
+	}
+	if !in.core.Cancel(w.now, p, admission.None) {
+		w.events.push(event{at: p.Alarm(), what: rings, call: c, gen: c.gen})
+		return
+	}
+	if p.Verdict() == admission.Refused {
+		why := p.Reason()
+		w.unqueue(c)
+		w.refuse(c, why)
+	}
+	w.collect(in)
+}
+
+// queue notes that c waits in its limiter. Where nobody else would end its wait at
+// its deadline, its client does.
+func (w *world) queue(c *call, alone bool) {
+	c.state = waits
+	c.in.waiting++
+	t := c.tier
+	t.waiting++
+	t.result.PeakQueue = max(t.result.PeakQueue, c.in.waiting)
+	if alone {
+		w.watch(c)
+	}
+}
+
+func (w *world) unqueue(c *call) {
+	c.state = idle
+	c.in.waiting--
+	c.tier.waiting--
+	if c.waiter != nil {
+		c.in.core.Recycle(c.waiter)
+		c.waiter = nil
+	}
+	c.tier.result.PeakAge = max(c.tier.result.PeakAge, w.now-c.arrival)
+}
+
+// watch schedules that the client of c gives up at the deadline.
+func (w *world) watch(c *call) {
+	if c.watched || c.parent != nil || c.deadline == never || c.class.Patience == Stays {
+		return
+	}
+	c.watched = true
+	w.events.push(event{at: c.deadline + 1, what: leaves, call: c, gen: c.gen})
+}
+
+// admit gives c its slot.
+func (w *world) admit(c *call) {
+	t := c.tier
+	c.start = w.now
+	t.inUse++
+	t.result.PeakInUse = max(t.result.PeakInUse, t.inUse)
+	if c.counted {
+		t.result.Served++
+		if c.parent == nil {
+			c.class.tally.Served++
+			c.class.tally.Wait.Add(w.now - c.arrival)
+		}
+	}
+	if t.Slots > 0 && t.busy >= t.Slots {
+		c.state = behind
+		t.push(c)
+		t.result.PeakBehind = max(t.result.PeakBehind, t.behind)
+		w.watch(c)
+		return
+	}
+	w.begin(c)
+}
+
+// begin starts the work of c at the resource.
+func (w *world) begin(c *call) {
+	t := c.tier
+	t.busy++
+	c.state = works
+	d := c.service
+	if f := t.stretch(c.in, w.now); f != 1 {
+		d = cut(float64(d) * f)
+	}
+	end := t.time.end(w.now, d)
+	c.began = w.now
+	w.events.push(event{at: end, what: ends, call: c, gen: c.gen})
+	if end > c.deadline {
+		w.watch(c)
+	}
+}
+
+// end is the end of the work of c at the resource.
+func (w *world) end(c *call) {
+	t := c.tier
+	t.busy--
+	if c.counted {
+		c.class.tally.Work += w.now - c.began
+		if !c.inTime(w.now) {
+			c.class.tally.Wasted += w.now - c.began
+		}
+	}
+	if next := t.oldest; next != nil {
+		t.remove(next)
+		w.begin(next)
+	}
+	if t.Next != nil {
+		w.spread(c)
+		return
+	}
+	w.conclude(c, true)
+}
+
+// conclude is the end of a call that had a slot: the slot is free again, and
+// whoever asked has an answer, or knows that there will be none.
+func (w *world) conclude(c *call, ok bool) {
+	in, t := c.in, c.tier
+	t.inUse--
+	held := w.now - c.start
+	if in.core != nil {
+		o := admission.Failed
+		switch {
+		case !ok:
+			in.batch.Add(0, held, c.cost, c.size)
+		case c.gone && c.class.Patience == Leaves:
+			o = admission.Abandoned
+			in.batch.Add(0, held, c.cost, c.size)
+		case c.inTime(w.now):
+			o = admission.Completed
+			in.batch.Add(held, held, c.cost, c.size)
+		default:
+			o = admission.Late
+			in.batch.Add(held, held, c.cost, c.size)
+		}
+		in.core.Release(w.now, admission.End{Cost: c.cost, Outcome: o})
+	} else {
+		in.queue.inUse--
+	}
+	w.collect(in)
+	w.exit(c)
+	if c.parent != nil {
+		w.report(c, ok)
+		return
+	}
+	if c.counted {
+		c.class.tally.Latency.Add(w.now - c.arrival)
+	}
+	if !c.gone {
+		w.answer(c, ok)
+	}
+	w.retire(c)
+}
+
+// refuse ends a call that got no slot.
+func (w *world) refuse(c *call, why admission.Reason) {
+	hint := time.Duration(-1) // a limiter that gives none
+	if c.counted {
+		c.tier.result.Refused++
+	}
+	if c.in != nil {
+		if core := c.in.core; core != nil {
+			hint = core.RetryAfter(why)
+		}
+		w.exit(c)
+	}
+	if c.parent != nil {
+		w.report(c, false)
+		return
+	}
+	if c.counted {
+		c.class.tally.Reasons[why]++
+		c.class.tally.Told.Add(w.now - c.arrival)
+	}
+	if !c.gone && !w.again(c, hint) {
+		w.resolve(c, refused)
+	}
+	w.retire(c)
+}
+
+// leave is the deadline of a client that does not wait longer.
+func (w *world) leave(c *call) {
+	if c.gone {
+		return
+	}
+	c.gone = true
+	if !w.again(c, -1) {
+		w.resolve(c, late)
+	}
+	if c.state != waits || c.class.Patience != Leaves {
+		return
+	}
+	in := c.in
+	if in.core != nil {
+		in.core.Cancel(w.now, c.waiter, admission.Client)
+	} else {
+		in.queue.remove(w.now, c)
+	}
+	w.unqueue(c)
+	w.refuse(c, admission.Client)
+	w.collect(in)
+}

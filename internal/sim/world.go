@@ -1,0 +1,285 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/goodput/goodput/admission"
+)
+
+// A world is a scenario being played.
+type world struct {
+	*Scenario
+	now    time.Duration
+	events events
+	free   *call // calls that are over, to be used again
+
+	tiers   []*tier
+	classes []*class
+	job     Job // the next of the trace, while hasJob
+	hasJob  bool
+
+	clients *rand.Rand // backoff, and the instance that a request goes to
+	open    int        // calls that are not over. Invariant: 0 at the end
+	result  *Result
+	bin     time.Duration // length of one
+
+	discard    Tally // of requests that arrived before the window
+	afterwards Bin   // what happens after the last
+}
+
+// A tier is a Tier being played: its instances and their one resource.
+type tier struct {
+	Tier
+	index     int
+	instances []*instance
+	rand      *rand.Rand // work of sub-requests
+	service   sampler
+	time      *timeline
+	mortal    bool // an instance may end, and must know what is in it
+
+	busy           int   // requests that the resource works on
+	inUse          int   // requests that hold a slot of a limiter
+	waiting        int   // in the limiters
+	oldest, newest *call // waiting at the resource, first come first served
+	behind         int
+	result         *TierResult
+}
+
+// An instance is one process of a tier: its limiter and what is in it.
+type instance struct {
+	tier    *tier
+	index   int32
+	core    *admission.Core // or nil, and then
+	queue   *queue
+	batch   admission.Batch
+	window  time.Duration // between two Observe
+	waiting int
+	bytes   int64
+	alive   *call // what is in it, if the tier is mortal
+	down    bool
+	cold    Restart // the latest; At is when it came back
+}
+
+// A class is a Class being played.
+type class struct {
+	Class
+	entry     *tier
+	source    *source
+	next      time.Duration // arrival; never when there are no more
+	work      *rand.Rand
+	service   sampler
+	sizes     []float64
+	deadlines []float64
+	objective time.Duration
+	credit    float64       // retries in reserve
+	traced    time.Duration // recorded work that came in the window
+	tally     *Tally
+}
+
+// The streams of randomness of one seed. Each has its own, so that what one
+// consumes changes nothing for the others.
+const (
+	streamClients = iota
+	streamArrivals
+	streamWork
+	streamTier
+	streamSpeed
+	streams
+)
+
+func stream(seed uint64, kind, index int) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, uint64(index*streams+kind)))
+}
+
+func newWorld(s *Scenario, seed uint64) (*world, error) {
+	w := &world{Scenario: s, clients: stream(seed, streamClients, 0)}
+	w.result = &Result{Scenario: s.Name, Seed: seed, Window: s.Length - s.Warmup}
+	w.result.Policy = s.Tiers[0].Policy.Name
+	w.result.Tiers = make([]TierResult, len(s.Tiers))
+	w.result.Classes = make([]Tally, len(s.Classes))
+	for i := range s.Tiers {
+		t, err := w.newTier(i, seed)
+		if err != nil {
+			return nil, err
+		}
+		w.tiers = append(w.tiers, t)
+	}
+	for i := range s.Classes {
+		w.classes = append(w.classes, w.newClass(i, seed))
+	}
+	bins := s.Bins
+	if bins == 0 {
+		bins = defaultBins
+	}
+	w.bin = (s.Length + time.Duration(bins) - 1) / time.Duration(bins)
+	w.result.Series = make([]Bin, 0, bins)
+	w.result.Series = append(w.result.Series, Bin{End: w.bin})
+	w.events.push(event{at: w.bin, what: samples})
+	w.advanceTrace()
+	return w, nil
+}
+
+func (w *world) newTier(i int, seed uint64) (*tier, error) {
+	t := &tier{Tier: w.Tiers[i], index: i, rand: stream(seed, streamTier, i), result: &w.result.Tiers[i]}
+	t.result.Name = t.Name
+	t.service = newSampler(&w.Tiers[i].Service)
+	t.time = newTimeline(t.Speed, stream(seed, streamSpeed, i))
+	t.mortal = len(t.Restarts) > 0 || t.Memory > 0
+	for n := range max(t.Instances, 1) {
+		in := &instance{tier: t, index: int32(n)}
+		if b := t.Policy.Baseline; b != nil {
+			in.queue = &queue{Baseline: *b}
+		} else {
+			core, err := admission.New(*t.Policy.Core)
+			if err != nil {
+				return nil, err
+			}
+			in.core = core
+			in.window = window(t.Policy.Core.WithDefaults().Objective)
+			// Instances do not measure in step.
+			w.events.push(event{at: in.window + in.window*time.Duration(n)/time.Duration(max(t.Instances, 1)), what: observes, who: in.index, gen: uint32(i)})
+		}
+		t.instances = append(t.instances, in)
+	}
+	for n, r := range t.Restarts {
+		w.events.push(event{at: r.At, what: breaks, who: int32(i), gen: uint32(n)})
+	}
+	return t, nil
+}
+
+// window is how often the runtime calls Observe: see package admission.
+func window(objective time.Duration) time.Duration {
+	return min(max(objective/8, 5*time.Millisecond), 100*time.Millisecond)
+}
+
+func (w *world) newClass(i int, seed uint64) *class {
+	c := &class{Class: w.Classes[i], entry: w.tiers[w.Classes[i].Tier], work: stream(seed, streamWork, i), tally: &w.result.Classes[i]}
+	c.tally.Name = c.Name
+	c.source = newSource(c.Arrivals, stream(seed, streamArrivals, i), w.Length)
+	c.objective = w.Tiers[c.Tier].objective()
+	c.service = newSampler(w.workOf(i))
+	if n := len(c.Sizes); n > 0 {
+		c.sizes = shares(n, func(i int) float64 { return c.Sizes[i].Share })
+	}
+	if n := len(c.Deadlines); n > 0 {
+		c.deadlines = shares(n, func(i int) float64 { return c.Deadlines[i].Share })
+	}
+	c.credit = reserve
+	c.advance()
+	return c
+}
+
+// workOf returns the distribution of the work of a class where it arrives.
+func (s *Scenario) workOf(class int) *Dist {
+	if d := &s.Classes[class].Service; !d.zero() {
+		return d
+	}
+	return &s.Tiers[s.Classes[class].Tier].Service
+}
+
+// objective is what in time means without a deadline.
+func (t *Tier) objective() time.Duration {
+	switch {
+	case t.Objective > 0:
+		return t.Objective
+	case t.Policy.Core != nil:
+		return t.Policy.Core.WithDefaults().Objective
+	}
+	return admission.DefaultObjective
+}
+
+func (c *class) advance() {
+	at, ok := c.source.next()
+	if !ok {
+		at = never
+	}
+	c.next = at
+}
+
+func (w *world) advanceTrace() {
+	w.hasJob = false
+	if w.Trace == nil {
+		return
+	}
+	w.job = Job{}
+	if w.Trace(&w.job) && w.job.At < w.Length {
+		w.hasJob = true
+	}
+}
+
+// run plays until nothing is left to happen.
+func (w *world) run() {
+	for {
+		from, at := w.soonest()
+		if at == never && w.open == 0 {
+			break
+		}
+		if len(w.events.list) == 0 || at <= w.events.list[0].at && at != never {
+			w.now = at
+			w.arrive(from)
+			continue
+		}
+		e := w.events.pop()
+		w.now = e.at
+		w.happen(&e)
+	}
+	w.finish()
+}
+
+// soonest returns the class whose arrival is next, nil for the trace, and when.
+func (w *world) soonest() (*class, time.Duration) {
+	var from *class
+	at := never
+	if w.hasJob {
+		at = max(w.job.At, w.now)
+	}
+	for _, c := range w.classes {
+		if c.next < at {
+			from, at = c, c.next
+		}
+	}
+	return from, at
+}
+
+func (w *world) happen(e *event) {
+	if c := e.call; c != nil {
+		if c.gen != e.gen {
+			return
+		}
+		switch e.what {
+		case ends:
+			w.end(c)
+		case rings:
+			w.ring(c)
+		case leaves:
+			w.leave(c)
+		case answers:
+			w.conclude(c, c.came > 0)
+		case retries:
+			w.retry(c)
+		}
+		return
+	}
+	switch e.what {
+	case observes:
+		t := w.tiers[e.gen]
+		in := t.instances[e.who]
+		if !in.down {
+			in.core.Observe(w.now, &in.batch)
+			w.collect(in)
+		}
+		in.batch.Reset()
+		w.events.push(event{at: w.now + in.window, what: observes, who: e.who, gen: e.gen})
+	case breaks:
+		t := w.tiers[e.who]
+		for _, in := range t.instances {
+			w.kill(in, t.Restarts[e.gen])
+		}
+	case comes:
+		in := w.tiers[e.gen].instances[e.who]
+		in.down, in.cold.At = false, w.now
+	case samples:
+		w.sample()
+	}
+}
