@@ -63,7 +63,9 @@ func SizeAware(rho, mean float64, quantile func(u float64) float64) float64 {
 	for i := range steps {
 		v := (float64(i) + 0.5) / steps
 		u := v * v * (3 - 2*v)
-		add := quantile(u) * 6 * v * (1 - v) / steps
+		size := quantile(u)
+		needTime("a quantile of the service time", size)
+		add := size * 6 * v * (1 - v) / steps
 		if left := mean/rho - work; add >= left {
 			v = (float64(i) + left/add) / steps
 			return rho * v * v * (3 - 2*v)

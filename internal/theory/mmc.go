@@ -77,7 +77,6 @@ func (q MMc) ResponseTail(t float64) float64 {
 		return 0
 	}
 	m, s := 1/q.Mean, q.spare()
-	// Both factors in one exponent: exp(-mt) alone may be 0 where the sum is not.
 	waited := math.Exp(-m*t) + m*t*between(m*t, s*t)
 	busy := ErlangC(q.Servers, q.Offered())
 	return min(1, (1-busy)*math.Exp(-m*t)+busy*waited)

@@ -35,57 +35,63 @@ func geometric(r float64, n int) float64 {
 	return math.Expm1(float64(n)*x) / math.Expm1(x)
 }
 
-// low returns the probability that nobody waits, and busy P(exactly c inside),
-// from which each waiting request is one more factor of the load.
+// An inside is what the distribution of the number inside is made of.
 //
-// Up to c inside the probabilities are those of Erlang's loss system, of which
-// busy is ErlangB; beyond they are geometric. Above a load of 1 everything is
-// divided by load^Depth, which keeps the numbers finite.
-func (q MMcK) low() (low, full float64) {
-	b, r := ErlangB(q.Servers, q.Rate*q.Mean), q.Load()
-	if r <= 1 {
-		all := 1 + b*r*geometric(r, q.Depth)
-		return 1 / all, b * math.Pow(r, float64(q.Depth)) / all
+// Up to c inside the probabilities are those of Erlang's loss system, which is
+// full with the probability b, its loss; from there each one that waits is one
+// more factor r, the load.
+type inside struct {
+	b, r, depth float64
+	low, full   float64 // P(at most c inside), P(all places are taken)
+}
+
+func (q MMcK) inside() inside {
+	q.check()
+	in := inside{b: ErlangB(q.Servers, q.Rate*q.Mean), r: q.Load(), depth: float64(q.Depth)}
+	if in.r <= 1 {
+		all := 1 + in.b*in.r*geometric(in.r, q.Depth)
+		in.low, in.full = 1/all, in.b*math.Pow(in.r, in.depth)/all
+		return in
 	}
-	less := math.Pow(r, -float64(q.Depth))
-	all := less + b*geometric(1/r, q.Depth)
-	return less / all, b / all
+	// Everything is divided by r^Depth, so that it stays finite.
+	less := math.Pow(in.r, -in.depth)
+	all := less + in.b*geometric(1/in.r, q.Depth)
+	in.low, in.full = less/all, in.b/all
+	return in
+}
+
+// waiting returns P(all servers are busy and j wait), counted from the end at
+// which the probability is.
+func (in inside) waiting(j int) float64 {
+	if in.r <= 1 {
+		return in.low * in.b * math.Pow(in.r, float64(j))
+	}
+	return in.full * math.Pow(in.r, float64(j)-in.depth)
 }
 
 // State returns the probability that n requests are inside: served or waiting.
 // It is 0 for an n that cannot be.
 func (q MMcK) State(n int) float64 {
-	q.check()
-	if n < 0 || n > q.Servers+q.Depth {
+	in := q.inside()
+	c, a := q.Servers, q.Rate*q.Mean
+	switch {
+	case n < 0 || n > c+q.Depth:
 		return 0
+	case n >= c:
+		return in.waiting(n - c)
+	case in.r < 1:
+		return in.low * math.Exp(logPoisson(n, a)-logPoissonBelow(c+1, a))
 	}
-	low, full := q.low()
-	if n > q.Servers {
-		return full * math.Pow(q.Load(), float64(n-q.Servers-q.Depth))
-	}
-	a := q.Rate * q.Mean
-	return low * math.Exp(logPoisson(n, a)-logPoissonBelow(q.Servers+1, a))
-}
-
-// waiting returns P(exactly j wait and all servers are busy), for each j from 0
-// to Depth.
-func (q MMcK) waiting() []float64 {
-	p := make([]float64, q.Depth+1)
-	_, full := q.low()
-	for j := range p {
-		p[j] = full * math.Pow(q.Load(), float64(j-q.Depth))
-	}
-	if q.Load() == 0 { // the power above is Inf; nobody is inside
-		clear(p)
+	p := in.waiting(0)
+	for k := c; k > n; k-- { // at a high load the Poisson distribution is far away
+		p *= float64(k) / a
 	}
 	return p
 }
 
 // Loss returns the share of the requests that are refused.
 func (q MMcK) Loss() float64 {
-	q.check()
-	_, full := q.low()
-	return full
+	return q.inside().full
 }
 
 // Throughput returns the completions per second: the arrivals less the refused.
@@ -93,15 +99,15 @@ func (q MMcK) Throughput() float64 { return q.Rate * (1 - q.Loss()) }
 
 // MeanWait returns the mean time in the queue of an accepted request (Little).
 func (q MMcK) MeanWait() float64 {
-	q.check()
+	in := q.inside()
 	if q.Rate == 0 {
 		return 0
 	}
 	var length float64
-	for j, p := range q.waiting() {
-		length += float64(j) * p
+	for j := 1; j <= q.Depth; j++ {
+		length += float64(j) * in.waiting(j)
 	}
-	return length / q.Throughput()
+	return length / (q.Rate * (1 - in.full))
 }
 
 // WaitTail returns P(wait > t) of an accepted request: who finds j waiting and
@@ -128,12 +134,13 @@ func (q MMcK) ResponseTail(t float64) float64 {
 // late sums over what an accepted request finds: place(j) is the probability of
 // being late at the j-th place of the queue, free the one of finding a server.
 func (q MMcK) late(place func(j int) float64, free float64) float64 {
-	p := q.waiting()
-	accepted := 1 - p[q.Depth]
+	in := q.inside()
+	accepted := 1 - in.full
 	var wait, sum float64
-	for j, w := range p[:q.Depth] {
+	for j := range q.Depth {
+		w := in.waiting(j)
 		wait += w
-		if w > 1e-18*accepted { // below, it moves no figure
+		if w > 1e-30*accepted { // below, it moves nothing above 1e-18
 			sum += w * place(j+1)
 		}
 	}

@@ -23,7 +23,7 @@ func PlaceTail(d, c int, mean, t float64) float64 {
 	switch {
 	case t < 0:
 		return 1
-	case math.IsInf(t, 1):
+	case math.IsInf(t/mean*float64(c), 1):
 		return 0
 	case c == 1:
 		return ErlangTail(d+1, 1/mean, t)
@@ -42,9 +42,10 @@ func PlaceQuantile(d, c int, mean, q float64) float64 {
 
 // PlaceDepth returns the largest d with P(d departures + own service > t) <=
 // 1 - q: the deepest queue whose last place still meets t at the quantile q. It
-// returns false if the service alone does not. q is below 1.
+// returns false if the service alone does not. q is above 0 and below 1.
 func PlaceDepth(c int, mean, t, q float64) (int, bool) {
 	needShare("the quantile", q)
+	needAbove("the quantile", q)
 	needAbove("what may be late, 1 less the quantile,", 1-q)
 	needTime("the time", t)
 	late := func(d int) bool { return PlaceTail(d, c, mean, t) > 1-q }

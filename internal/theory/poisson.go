@@ -25,9 +25,12 @@ func logPoisson(n int, x float64) float64 {
 	// n (ln(1+s) - s) less the rest of the series, s = (x-n)/n. From 64 on the
 	// first term that is left out, 1/(1680 n^7), is below 2e-16.
 	k := float64(n)
-	s := (x - k) / k
+	s, log := (x-k)/k, math.Log(x/k)
+	if s > -0.5 { // near x = n the logarithm is that of nearly 1
+		log = math.Log1p(s)
+	}
 	rest := 1/(12*k) - 1/(360*k*k*k) + 1/(1260*k*k*k*k*k)
-	return k*(math.Log1p(s)-s) - 0.5*math.Log(2*math.Pi*k) - rest
+	return k*(log-s) - 0.5*math.Log(2*math.Pi*k) - rest
 }
 
 // logPoissonFrom returns ln P(Poisson(x) >= n).
@@ -72,10 +75,14 @@ func ErlangTail(n int, rate, t float64) float64 {
 	switch {
 	case t < 0:
 		return 1
-	case n == 0 || math.IsInf(t, 1) && rate > 0:
+	case n == 0:
 		return 0
 	case rate == 0:
 		return 1
 	}
-	return math.Exp(logPoissonBelow(n, rate*t))
+	x := rate * t
+	if math.IsInf(x, 1) {
+		return 0
+	}
+	return math.Exp(logPoissonBelow(n, x))
 }
