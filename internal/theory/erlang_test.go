@@ -36,8 +36,17 @@ func TestErlangB(t *testing.T) {
 		load  float64
 		want  float64
 	}{
-		{1, 1, 0.5}, {8, 8, 0.2356}, {60, 60, 0.0963}, {1, 0, 0}, {60, 180, 0.6694}, {6, 12, 0.5561},
-		{0, 3, 1}, {0, 0, 1}, {5, math.Inf(1), 1}, {10, 4.461, 0.01}, {100, 84.064, 0.01},
+		{1, 1, 0.5},
+		{8, 8, 0.2356},
+		{60, 60, 0.0963},
+		{1, 0, 0},
+		{60, 180, 0.6694},
+		{6, 12, 0.5561},
+		{0, 3, 1},
+		{0, 0, 1},
+		{5, math.Inf(1), 1},
+		{10, 4.461, 0.01},
+		{100, 84.064, 0.01},
 	} {
 		if got := ErlangB(c.slots, c.load); !(math.Abs(got-c.want) < 5e-5) {
 			t.Errorf("ErlangB(%d, %v) = %.5f, want %v", c.slots, c.load, got, c.want)
@@ -164,8 +173,15 @@ func TestErlangTail(t *testing.T) {
 		rate, t float64
 		want    float64
 	}{
-		{0, 5, 0, 0}, {0, 5, -1, 1}, {3, 5, -1, 1}, {3, 5, 0, 1}, {3, 0, 1, 1}, {3, 0, math.Inf(1), 1},
-		{3, 5, math.Inf(1), 0}, {3, 1e200, 1e200, 0}, {1, 2, 3, math.Exp(-6)},
+		{0, 5, 0, 0},
+		{0, 5, -1, 1},
+		{3, 5, -1, 1},
+		{3, 5, 0, 1},
+		{3, 0, 1, 1},
+		{3, 0, math.Inf(1), 1},
+		{3, 5, math.Inf(1), 0},
+		{3, 1e200, 1e200, 0},
+		{1, 2, 3, math.Exp(-6)},
 	} {
 		near(t, ErlangTail(c.n, c.rate, c.t), c.want, 1e-14, "ErlangTail(%d, %v, %v)", c.n, c.rate, c.t)
 	}

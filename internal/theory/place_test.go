@@ -87,8 +87,13 @@ func TestPlaceTailIsMonotone(t *testing.T) {
 	}
 	inf := math.Inf(1)
 	for _, c := range []struct{ got, want float64 }{
-		{PlaceTail(5, 2, 1, -1), 1}, {PlaceTail(5, 2, 1, 0), 1}, {PlaceTail(5, 2, 1, inf), 0}, {PlaceTail(5, 2, 1e-300, 1e300), 0},
-		{PlaceTail(0, 7, 1, 2), math.Exp(-2)}, {PlaceQuantile(5, 2, 1, 1), inf}, {PlaceQuantile(5, 2, 1, 0), 0},
+		{PlaceTail(5, 2, 1, -1), 1},
+		{PlaceTail(5, 2, 1, 0), 1},
+		{PlaceTail(5, 2, 1, inf), 0},
+		{PlaceTail(5, 2, 1e-300, 1e300), 0},
+		{PlaceTail(0, 7, 1, 2), math.Exp(-2)},
+		{PlaceQuantile(5, 2, 1, 1), inf},
+		{PlaceQuantile(5, 2, 1, 0), 0},
 	} {
 		near(t, c.got, c.want, 1e-13, "at the edge")
 	}
