@@ -71,6 +71,12 @@ var programImports = map[string]string{
 	"demo > load":     "its arrivals are the generator's",
 	"metrics > build": "the version is a metric",
 	"watch > metrics": "the log counts as the metrics do",
+
+	"policy > strictyaml":   "the limiter part of a file",
+	"scenario > flags":      "a size in a criterion is written as in a flag",
+	"scenario > policy":     "a scenario embeds the policy",
+	"scenario > strictyaml": "a scenario is a file",
+	"strictyaml > flags":    "a size in a file is written as in a flag",
 }
 
 // others are the remaining packages of the root module, with the reason to be.

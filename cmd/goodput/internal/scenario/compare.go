@@ -1,0 +1,203 @@
+package scenario
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
+	"github.com/goodput/goodput/internal/sim"
+)
+
+// ours is the name of our core in compare.
+const ours = "goodput"
+
+// compare reads the policies: names, or a name with what is different about it.
+//
+//	compare: [goodput, fifo, {fifo: {depth: 2400, label: fifo-2400}}]
+func (r *reader) compare() {
+	list := r.root.Get("compare")
+	if !list.Present() {
+		r.compareOwn()
+		return
+	}
+	for _, n := range list.List(maxCompare) {
+		kind, at, m := n.Raw(), n, n.Empty()
+		if !n.IsText() {
+			item := n.Map()
+			keys := item.Keys()
+			if len(keys) != 1 {
+				n.Fail("an item of compare is the name of a policy, alone or as the one key of a mapping, such as {fifo: {depth: 480}}")
+				continue
+			}
+			kind, at, m = keys[0], item.At(keys[0]), item.Get(keys[0]).Map()
+		}
+		if kind != ours && !slices.Contains(sim.Baselines, kind) {
+			known := append([]string{ours}, sim.Baselines...)
+			at.Fail("policy %q is unknown%s", kind, strictyaml.Unknown(kind, known))
+			continue
+		}
+		c := Compared{Name: kind}
+		if l := m.Get("label"); l.Present() {
+			at, c.Name = l, label(l)
+		}
+		if r.isCompared(c.Name) {
+			at.Fail("two policies are called %s: give one another name, such as {%s: {label: other}}", c.Name, kind)
+			continue
+		}
+		r.compared(&c, kind, m)
+		m.Done()
+		r.file.Compare = append(r.file.Compare, c)
+	}
+}
+
+// compareOwn compares the policies of the tiers with nothing.
+func (r *reader) compareOwn() {
+	c := Compared{Name: ours}
+	for _, t := range r.file.Sim.Tiers {
+		if t.Policy.Baseline != nil {
+			c.Name = t.Policy.Name
+		}
+	}
+	for _, t := range r.file.Sim.Tiers {
+		p := t.Policy
+		p.Name = c.Name
+		c.Tiers = append(c.Tiers, p)
+	}
+	r.file.Compare = []Compared{c}
+}
+
+// compared builds a policy for every tier: what differs, differs at each.
+func (r *reader) compared(c *Compared, kind string, m *strictyaml.Map) {
+	sound := true
+	for i := range r.file.Sim.Tiers {
+		var p sim.Policy
+		var ok bool
+		if kind == ours {
+			p, ok = r.core(m, i)
+		} else {
+			p, ok = r.baseline(m, m.Node(), kind, i)
+		}
+		p.Name = c.Name
+		c.Tiers = append(c.Tiers, p)
+		if sound = sound && ok; !sound {
+			return // the same sentence for every tier would be too much
+		}
+	}
+	// The scenario itself has been checked, or is wrong and says so.
+	if s := r.file.Sim; s.Validate() == nil {
+		r.file.Compare = append(r.file.Compare, *c)
+		r.check(m, r.file.Play(len(r.file.Compare)-1))
+		r.file.Compare = r.file.Compare[:len(r.file.Compare)-1]
+	}
+}
+
+// core is ours at tier i, with what m says differently.
+func (r *reader) core(m *strictyaml.Map, i int) (p sim.Policy, ok bool) {
+	own := r.policies[i]
+	own.Read(m)
+	if own.Limiter.Limit == nil {
+		if r.file.Sim.Tiers[i].Policy.Baseline != nil {
+			m.Node().Fail("goodput needs a limit, and the policy of the tier has none: {goodput: {limit: 60}}")
+		}
+		return p, false
+	}
+	if !m.Sound() {
+		return p, false
+	}
+	if err := own.Limiter.Validate(); err != nil {
+		m.Blame(err.Error())
+		return p, false
+	}
+	return sim.Policy{Core: &own.Limiter}, true
+}
+
+// baseline is somebody else's discipline at tier i, with what m says differently.
+// at is where it is named.
+func (r *reader) baseline(m *strictyaml.Map, at strictyaml.Node, kind string, i int) (p sim.Policy, ok bool) {
+	limit := r.limit(i)
+	own := m.Get("limit")
+	switch {
+	case own.Raw() == "unbounded":
+		limit = sim.Unbounded
+	case own.Present():
+		limit = int(own.WholeOr(1, maxSamples, "or unbounded"))
+	case limit == 0 && kind == "none":
+		limit = sim.Unbounded
+	case limit == 0:
+		at.Fail("%s needs a limit: say limit: 60, or limit: unbounded", kind)
+		return p, false
+	}
+	p, err := sim.Named(kind, max(limit, 1), r.ruleOfThumb(i, limit), r.work(i))
+	if err != nil {
+		at.Fail("%v", err)
+		return p, false
+	}
+	b := p.Baseline
+	if own.Present() {
+		b.Limit = limit
+	}
+	if n := m.Get("depth"); n.Present() {
+		switch n.Raw() {
+		case "unbounded":
+			b.Depth = sim.Unbounded
+		case "none":
+			b.Depth = 0
+		default:
+			b.Depth = int(n.WholeOr(1, 1<<24, "none or unbounded"))
+		}
+	}
+	if n := m.Get("order"); n.Present() {
+		b.Order = sim.Discipline(n.Word("fifo", "lifo", "edf", "adaptive"))
+	}
+	if n := m.Get("push_out"); n.Present() {
+		b.PushOut = n.Bool()
+	}
+	if n := m.Get("expire"); n.Present() {
+		b.Expire = n.Bool()
+	}
+	if n := m.Get("margin"); n.Present() {
+		b.Margin = n.Span(0, month)
+		if !b.Expire {
+			n.Fail("margin belongs to the expiry test, which %s has not: add expire: true", kind)
+		}
+	}
+	if n := m.Get("target"); n.Present() {
+		b.CoDel.Target = n.Span(1, month)
+	}
+	if n := m.Get("interval"); n.Present() {
+		b.CoDel.Interval = n.Span(1, month)
+	}
+	return p, true
+}
+
+// ruleOfThumb is the depth that fifo and lifo have where the file does not say:
+// completion rate x objective, as it is usually taught. The mean wait in a full
+// queue is then the objective, and the service comes on top.
+func (r *reader) ruleOfThumb(i, limit int) int {
+	t := &r.file.Sim.Tiers[i]
+	objective := t.Objective
+	if objective == 0 {
+		objective = time.Second // as in sim.Tier
+	}
+	work := mean(r.work(i))
+	if work == 0 || limit < 1 {
+		return 1
+	}
+	d := float64(limit) * objective.Seconds() / work.Seconds()
+	return int(min(max(math.Floor(d+1e-9), 1), 1<<24))
+}
+
+// work is the service at tier i: its own, or that of the first class that arrives
+// there and brings its own.
+func (r *reader) work(i int) sim.Dist {
+	if d := r.file.Sim.Tiers[i].Service; mean(d) != 0 {
+		return d
+	}
+	for _, c := range r.file.Sim.Classes {
+		if c.Tier == i && mean(c.Service) != 0 {
+			return c.Service
+		}
+	}
+	return sim.Dist{}
+}

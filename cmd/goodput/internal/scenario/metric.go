@@ -1,0 +1,103 @@
+package scenario
+
+import (
+	"slices"
+
+	"github.com/goodput/goodput/internal/hist"
+	"github.com/goodput/goodput/internal/sim"
+)
+
+// A metric is a number of a result that a criterion can be about. Exactly one of
+// the three functions is set: of the run as a whole, of all or of one class, of all
+// or of one tier.
+type metric struct {
+	unit  unit
+	all   func(*sim.Result) (float64, bool)
+	tally func(*sim.Tally) (float64, bool)
+	tier  func(*sim.TierResult) float64
+}
+
+// metrics are those of sim.Result, sim.Tally and sim.TierResult by the names of
+// scenario files. Without a scope the ones of tiers are those of the tier that has
+// most.
+var metrics = map[string]metric{
+	"ratio":    {unit: share, all: func(r *sim.Result) (float64, bool) { return r.Ratio(), r.Total.Requests > 0 }},
+	"capacity": {unit: rate, all: func(r *sim.Result) (float64, bool) { return r.Capacity, true }},
+	"ended":    {unit: span, all: func(r *sim.Result) (float64, bool) { return r.Ended.Seconds(), true }},
+
+	"requests": counted(func(t *sim.Tally) uint64 { return t.Requests }),
+	"in_time":  counted(func(t *sim.Tally) uint64 { return t.InTime }),
+	"late":     counted(func(t *sim.Tally) uint64 { return t.Late }),
+	"refused":  counted(func(t *sim.Tally) uint64 { return t.Refused }),
+	"failed":   counted(func(t *sim.Tally) uint64 { return t.Failed }),
+	"attempts": counted(func(t *sim.Tally) uint64 { return t.Attempts }),
+	"served":   counted(func(t *sim.Tally) uint64 { return t.Served }),
+
+	"in_time_share": shared(func(t *sim.Tally) (part, whole float64) { return float64(t.InTime), float64(t.Requests) }),
+	"refused_share": shared(func(t *sim.Tally) (part, whole float64) { return float64(t.Refused), float64(t.Requests) }),
+	"wasted_share":  shared(func(t *sim.Tally) (part, whole float64) { return t.Wasted.Seconds(), t.Work.Seconds() }),
+	"parts_share":   shared(func(t *sim.Tally) (part, whole float64) { return t.Parts, float64(t.InTime) }),
+
+	"p50":      quantile(0.5, func(t *sim.Tally) *hist.Histogram { return &t.Latency }),
+	"p99":      quantile(0.99, func(t *sim.Tally) *hist.Histogram { return &t.Latency }),
+	"good_p50": quantile(0.5, func(t *sim.Tally) *hist.Histogram { return &t.Good }),
+	"good_p99": quantile(0.99, func(t *sim.Tally) *hist.Histogram { return &t.Good }),
+	"wait_p50": quantile(0.5, func(t *sim.Tally) *hist.Histogram { return &t.Wait }),
+	"wait_p99": quantile(0.99, func(t *sim.Tally) *hist.Histogram { return &t.Wait }),
+	"told_p50": quantile(0.5, func(t *sim.Tally) *hist.Histogram { return &t.Told }),
+	"told_p99": quantile(0.99, func(t *sim.Tally) *hist.Histogram { return &t.Told }),
+
+	"peak_queue":  {unit: count, tier: func(t *sim.TierResult) float64 { return float64(t.PeakQueue) }},
+	"peak_in_use": {unit: count, tier: func(t *sim.TierResult) float64 { return float64(t.PeakInUse) }},
+	"peak_behind": {unit: count, tier: func(t *sim.TierResult) float64 { return float64(t.PeakBehind) }},
+	"peak_bytes":  {unit: size, tier: func(t *sim.TierResult) float64 { return float64(t.PeakBytes) }},
+	"peak_age":    {unit: span, tier: func(t *sim.TierResult) float64 { return t.PeakAge.Seconds() }},
+	"restarts":    {unit: count, tier: func(t *sim.TierResult) float64 { return float64(t.Restarts) }},
+}
+
+func counted(of func(*sim.Tally) uint64) metric {
+	return metric{unit: count, tally: func(t *sim.Tally) (float64, bool) { return float64(of(t)), true }}
+}
+
+func shared(of func(*sim.Tally) (part, whole float64)) metric {
+	return metric{unit: share, tally: func(t *sim.Tally) (float64, bool) {
+		part, whole := of(t)
+		return part / whole, whole > 0
+	}}
+}
+
+func quantile(q float64, of func(*sim.Tally) *hist.Histogram) metric {
+	return metric{unit: span, tally: func(t *sim.Tally) (float64, bool) {
+		d, ok := of(t).Quantile(q)
+		return d.Seconds(), ok
+	}}
+}
+
+// most is the value of the tier that has most.
+func (m metric) most(tiers []sim.TierResult) (v float64, ok bool) {
+	for i := range tiers {
+		v, ok = max(v, m.tier(&tiers[i])), true
+	}
+	return v, ok
+}
+
+// whose says which scopes the metric has.
+func (m metric) whose() string {
+	switch {
+	case m.tally != nil:
+		return "of a class"
+	case m.tier != nil:
+		return "of a tier"
+	}
+	return "of the whole run"
+}
+
+// metricNames are in the order of the alphabet.
+func metricNames() []string {
+	var names []string
+	for name := range metrics {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,111 @@
+package strictyaml
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Blame adds a sentence that somebody else found, such as a Validate, to the values
+// below m that it is about: the value whose path shares most words with it, and of
+// those the one named first. A second value of the same mapping that is named too
+// is shown as what the first contradicts.
+//
+// A path is keys, and for an item of a list its number from 1, as in "restart 2: at",
+// or its name, as in `tier "db": slots`. Plural and singular are the same word.
+func (m *Map) Blame(sentence string) {
+	words := split(sentence)
+	var best Node
+	var most score
+	for _, n := range m.node.f.seen {
+		if s := m.node.match(n, words); s.better(most) {
+			best, most = n, s
+		}
+	}
+	if best.tree == nil {
+		m.node.Fail("%s", sentence)
+		return
+	}
+	var other Node
+	var least score
+	for _, n := range m.node.f.seen {
+		s := m.node.match(n, words)
+		sibling := n.tree != best.tree && slices.Equal(parent(n), parent(best))
+		if sibling && s.last > 0 && (least.last == 0 || s.at < least.at) {
+			other, least = n, s
+		}
+	}
+	best.Clash(other, "%s", sentence)
+}
+
+// A score is how well a path fits a sentence.
+type score struct {
+	last  int // words of the last key: without them the value is not meant
+	total int // words of all of the path
+	depth int
+	at    int // where the last key is named: the earlier, the better
+}
+
+func (s score) better(o score) bool {
+	switch {
+	case s.last == 0:
+		return false
+	case s.total != o.total:
+		return s.total > o.total
+	case s.at != o.at:
+		return s.at < o.at
+	}
+	return s.depth < o.depth
+}
+
+// match scores a value below n; a value elsewhere scores nothing.
+func (n Node) match(v Node, words []string) (s score) {
+	if n.tree == nil || v.tree == nil || len(v.tree.path) <= len(n.tree.path) ||
+		!slices.Equal(v.tree.path[:len(n.tree.path)], n.tree.path) {
+		return s
+	}
+	base := len(n.tree.path)
+	s.depth = len(v.tree.path) - base
+	for i, p := range v.tree.path[base:] {
+		parts := split(p)
+		at := find(words, parts)
+		if name := n.f.names[strings.Join(v.tree.path[:base+i+1], ".")]; name != "" && at < 0 {
+			parts = split(name)
+			at = find(words, parts)
+		}
+		if at < 0 {
+			continue
+		}
+		s.total += len(parts)
+		if i == s.depth-1 {
+			s.last, s.at = len(parts), at
+		}
+	}
+	return s
+}
+
+// split returns the words of a text in lower case, without the ending of a plural:
+// restart and restarts are alike, and so are class and classes.
+func split(text string) []string {
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	for i, w := range words {
+		if stem := strings.TrimRight(w, "es"); stem != "" {
+			words[i] = stem
+		}
+	}
+	return words
+}
+
+// find returns where parts are in words, one after the other, or -1.
+func find(words, parts []string) int {
+	for i := 0; len(parts) > 0 && i+len(parts) <= len(words); i++ {
+		if slices.Equal(words[i:i+len(parts)], parts) {
+			return i
+		}
+	}
+	return -1
+}
+
+func parent(n Node) []string { return n.tree.path[:max(len(n.tree.path)-1, 0)] }

@@ -1,0 +1,125 @@
+package strictyaml
+
+import "slices"
+
+// A Map is a mapping that remembers what was asked of it.
+type Map struct {
+	node  Node
+	known []string
+	since int // how many problems the file had when reading began
+}
+
+// Map returns the value as a mapping; one without keys if it is none.
+func (n Node) Map() *Map {
+	if n.tree != nil && n.tree.kind != mapping {
+		n.Fail("%s is %s: keys with values are wanted", n.name, n.tree.kind)
+		n.tree = nil
+	}
+	return &Map{node: n, since: len(n.f.problems)}
+}
+
+// Empty returns a mapping without keys that stands where the value stands, for
+// what may be written with a mapping or without.
+func (n Node) Empty() *Map { return &Map{node: n, since: len(n.f.problems)} }
+
+// List returns the items of a list of at most longest. Their errors call them by
+// the name of the list.
+func (n Node) List(longest int) []Node {
+	switch {
+	case n.tree == nil:
+		return nil
+	case n.tree.kind != list:
+		n.Fail("%s is %s: a list is wanted", n.name, n.tree.kind)
+		return nil
+	case len(n.tree.items) == 0:
+		n.Fail("%s is empty", n.name)
+	case len(n.tree.items) > longest:
+		n.Fail("%s has %d items, at most %d", n.name, len(n.tree.items), longest)
+		return nil
+	}
+	items := make([]Node, len(n.tree.items))
+	for i, t := range n.tree.items {
+		items[i] = n.f.note(Node{n.f, t, n.name})
+	}
+	return items
+}
+
+// Node returns the mapping as a value, for a sentence about it.
+func (m *Map) Node() Node { return m.node }
+
+// Get returns the value of a key, absent if there is none.
+func (m *Map) Get(name string) Node {
+	n := Node{f: m.node.f, name: name}
+	if !slices.Contains(m.known, name) {
+		m.known = append(m.known, name)
+	}
+	if m.node.tree == nil {
+		return n
+	}
+	for _, k := range m.node.tree.keys {
+		if k.name == name {
+			k.asked = true
+			n.tree = k.value
+			return m.node.f.note(n)
+		}
+	}
+	return n
+}
+
+// Need returns the value of a key and reports its absence.
+func (m *Map) Need(name, example string) Node {
+	n := m.Get(name)
+	if n.tree == nil && m.node.tree != nil {
+		m.node.Fail("%s is missing: for example %s: %s", name, name, example)
+	}
+	return n
+}
+
+// Keys returns the keys that are in the file, in its order, as values that stand
+// where their key stands. Whoever calls it says which it knows, by Get.
+func (m *Map) Keys() []string {
+	if m.node.tree == nil {
+		return nil
+	}
+	names := make([]string, len(m.node.tree.keys))
+	for i, k := range m.node.tree.keys {
+		names[i] = k.name
+	}
+	return names
+}
+
+// At returns the place of a key, for a sentence about the key itself.
+func (m *Map) At(name string) Node {
+	n := m.Get(name)
+	if n.tree == nil {
+		return n
+	}
+	for _, k := range m.node.tree.keys {
+		if k.name == name {
+			n.tree = &tree{at: k.at, path: n.tree.path}
+		}
+	}
+	return n
+}
+
+// Done reports the keys that nobody asked for. It is called once, at the end.
+func (m *Map) Done() {
+	if m.node.tree == nil {
+		return
+	}
+	for _, k := range m.node.tree.keys {
+		if k.asked {
+			continue
+		}
+		m.node.f.fail(k.at, "%s is unknown%s", k.name, Unknown(k.name, slices.Sorted(slices.Values(m.known))))
+	}
+}
+
+// Sound reports whether nothing wrong was found since the mapping was asked for:
+// only then is it worth while to look for contradictions in it.
+func (m *Map) Sound() bool { return len(m.node.f.problems) == m.since }
+
+func (f *File) note(n Node) Node {
+	f.seen = append(f.seen, n)
+	return n
+}

@@ -1,0 +1,120 @@
+package strictyaml
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/token"
+)
+
+// scan checks what can be checked before parsing and returns the text with its
+// ends of line as \n.
+func (f *File) scan(src []byte) string {
+	whole := position{}
+	switch {
+	case len(src) > MaxBytes:
+		f.fail(whole, "the file has %d bytes, at most %d are read", len(src), MaxBytes)
+		return ""
+	case strings.HasPrefix(string(src), "\xff\xfe") || strings.HasPrefix(string(src), "\xfe\xff"):
+		f.fail(whole, "the file is in UTF-16: save it as UTF-8")
+		return ""
+	}
+	text := strings.TrimPrefix(string(src), "\ufeff")
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	if strings.TrimSpace(text) == "" {
+		f.fail(whole, "the file is empty")
+		return ""
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if at, what := unprintable(line); what != "" {
+			f.fail(whole, "this is not a text file: %s in line %d, column %d", what, i+1, at)
+			return ""
+		}
+	}
+	f.lines = lines
+	f.checkTabs()
+	f.checkTokens(text)
+	return text
+}
+
+// unprintable returns the column and the kind of the first character that no text
+// has. Such lines are not shown: a terminal would obey them.
+func unprintable(line string) (column int, what string) {
+	for i, r := range line {
+		switch {
+		case r == utf8.RuneError && strings.HasPrefix(line[i:], string(utf8.RuneError)):
+			// the character itself, written as such
+		case r == utf8.RuneError:
+			return utf8.RuneCountInString(line[:i]) + 1, "a byte that is not UTF-8"
+		case r != '\t' && (unicode.IsControl(r) || r == '\ufeff' || unicode.Is(unicode.Bidi_Control, r)):
+			return utf8.RuneCountInString(line[:i]) + 1, "a control character"
+		}
+	}
+	return 0, ""
+}
+
+// checkTabs: YAML counts spaces, and a tab is no number of them.
+func (f *File) checkTabs() {
+	for i, line := range f.lines {
+		indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+		if at := strings.IndexByte(indent, '\t'); at >= 0 && len(indent) < len(line) {
+			f.fail(position{i + 1, at + 1}, "a tab in the indentation: YAML allows spaces only")
+		}
+	}
+}
+
+// refused are the parts of YAML that no file of ours needs.
+var refused = map[token.Type]string{
+	token.AnchorType:     "an anchor (&): write the value where it is used",
+	token.AliasType:      "an alias (*): write the value out, or put the text in quotes",
+	token.MergeKeyType:   "a merge key (<<): write the keys out",
+	token.TagType:        "a tag (!): types are known, or put the text in quotes",
+	token.DirectiveType:  "a directive (%): there are none",
+	token.MappingKeyType: "a complex key (?): keys are words",
+}
+
+// checkTokens refuses what would be expensive to parse, or surprising.
+func (f *File) checkTokens(text string) {
+	if len(f.problems) > 0 {
+		return
+	}
+	var keys, depth, entries, line int
+	var begun bool
+	for _, t := range lexer.Tokenize(text) {
+		at := position{t.Position.Line, t.Position.Column}
+		if t.Position.Line != line {
+			line, entries = t.Position.Line, 0
+		}
+		switch t.Type {
+		case token.CommentType:
+			continue
+		case token.DocumentHeaderType:
+			if begun {
+				f.fail(at, "a second document: a file holds one")
+				return
+			}
+		case token.MappingValueType:
+			keys++
+		case token.SequenceEntryType:
+			entries++
+		case token.SequenceStartType, token.MappingStartType:
+			depth++
+		case token.SequenceEndType, token.MappingEndType:
+			depth--
+		}
+		begun = true
+		switch why := refused[t.Type]; {
+		case why != "":
+			f.fail(at, "%s", why)
+		case keys > maxKeys:
+			f.fail(at, "more than %d keys", maxKeys)
+			return
+		case depth > maxDepth || entries > maxDepth:
+			f.fail(at, "nested more than %d deep", maxDepth)
+			return
+		}
+	}
+}
