@@ -161,8 +161,9 @@ func TestTail(t *testing.T) {
 		{1, 1200, 1, 1e9, 0},
 	} {
 		// Wilson and Hilferty are within 0.01 even for a single exponential.
-		if got := tail(c.d, c.rate, c.cv2, c.t); math.Abs(got-c.want) > 0.01 {
-			t.Errorf("tail(%d, %v, %v, %v) = %v, want %v", c.d, c.rate, c.cv2, c.t, got, c.want)
+		queue := departing(c.d, c.rate, c.cv2)
+		if got := queue.longer(c.t); math.Abs(got-c.want) > 0.01 {
+			t.Errorf("departing(%d, %v, %v).longer(%v) = %v, want %v", c.d, c.rate, c.cv2, c.t, got, c.want)
 		}
 	}
 }

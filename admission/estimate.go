@@ -76,14 +76,14 @@ func (b *Batch) Add(service, hold time.Duration, cost, size int) {
 	if hold = max(hold, service); hold <= 0 {
 		return
 	}
-	one := held{1, float64(cost), hold.Seconds() * float64(cost)}
+	one := held{1, float64(cost), float64(hold) / 1e9 * float64(cost)}
 	b.ended.add(one)
 	if service <= 0 {
 		return
 	}
 	b.served.add(one)
 	b.size += float64(size)
-	unit := service.Seconds() / float64(size)
+	unit := float64(service) / 1e9 / float64(size)
 	i := hist.Index(time.Duration(unit * float64(time.Second)))
 	if b.hi == 0 {
 		b.lo, b.hi = i, i+1

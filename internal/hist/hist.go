@@ -78,21 +78,25 @@ func Index(d time.Duration) int {
 	return i // exactly a power of two: the bound belongs to the bucket below
 }
 
+// bounds holds what Bound returns, computed once.
+var bounds = func() (b [N]float64) {
+	for i := range b {
+		b[i] = math.Exp2(low + float64(i)/octave)
+	}
+	b[N-1] = math.Inf(1)
+	return b
+}()
+
 // Bound returns the upper bound of bucket i in seconds: 2^(low + i/8). The last
 // bucket has none and returns +Inf.
-func Bound(i int) float64 {
-	if i >= N-1 {
-		return math.Inf(1)
-	}
-	return math.Exp2(low + float64(i)/octave)
-}
+func Bound(i int) float64 { return bounds[min(i, N-1)] }
 
 // lower returns the lower bound of bucket i in seconds.
 func lower(i int) float64 {
 	if i <= 0 {
 		return 0
 	}
-	return math.Exp2(low + float64(i-1)/octave)
+	return bounds[i-1]
 }
 
 // Mid returns a duration in seconds that stands for bucket i at the fraction f
@@ -120,7 +124,7 @@ func (h *Histogram) Add(d time.Duration) {
 	d = max(d, 0)
 	h.Counts[Index(d)]++
 	h.Count++
-	h.Sum += d.Seconds()
+	h.Sum += float64(d) / 1e9
 }
 
 // Merge adds all of o to h.

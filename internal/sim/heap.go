@@ -66,17 +66,18 @@ func (h *events) pop() event {
 		if first >= last {
 			break
 		}
-		least := first
-		for c := first + 1; c < min(first+4, last); c++ {
-			if before(&h.list[c], &h.list[least]) {
+		children := h.list[first:min(first+4, last)]
+		least := 0
+		for c := 1; c < len(children); c++ {
+			if before(&children[c], &children[least]) {
 				least = c
 			}
 		}
-		if !before(&h.list[least], &e) {
+		if !before(&children[least], &e) {
 			break
 		}
-		h.list[i] = h.list[least]
-		i = least
+		h.list[i] = children[least]
+		i = first + least
 	}
 	h.list[i] = e
 	return top
