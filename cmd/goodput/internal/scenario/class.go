@@ -75,7 +75,7 @@ func (r *reader) class(m *strictyaml.Map, c *sim.Class) {
 
 // told applies the deadlines that the policy of the tier gives and caps.
 func (r *reader) told(c *sim.Class) {
-	if c.Untold || c.Tier >= len(r.policies) {
+	if c.Untold {
 		return
 	}
 	p := r.policies[c.Tier]
@@ -182,7 +182,7 @@ func (r *reader) rate(n strictyaml.Node, c *sim.Class) float64 {
 		return 0
 	}
 	capacity := r.capacity(c)
-	if capacity == 0 {
+	if capacity == 0 && !r.excused(c) {
 		n.Fail("%s %q needs a capacity, and the tier has none: it takes slots or a limit, and a service time", n.Name(), text)
 	}
 	return v * capacity
@@ -192,9 +192,6 @@ func (r *reader) rate(n strictyaml.Node, c *sim.Class) float64 {
 // requests per second, at full speed and without contention: slots / mean service.
 // 0: nothing bounds it, or the file does not say.
 func (r *reader) capacity(c *sim.Class) float64 {
-	if c.Tier >= len(r.file.Sim.Tiers) {
-		return 0
-	}
 	t := &r.file.Sim.Tiers[c.Tier]
 	slots := r.limit(c.Tier) / max(c.Cost, 1) * max(t.Instances, 1)
 	if t.Slots > 0 && (slots == 0 || t.Slots < slots) {
@@ -216,6 +213,14 @@ func (r *reader) capacity(c *sim.Class) float64 {
 		return 0
 	}
 	return float64(slots) / (work.Seconds() * units / weight)
+}
+
+// excused reports whether what keeps the tier of c from having a capacity is an
+// error already: its policy could not be read, or its service is missing.
+func (r *reader) excused(c *sim.Class) bool {
+	t := &r.file.Sim.Tiers[c.Tier]
+	noService := mean(c.Service) == 0 && mean(t.Service) == 0 && !r.root.Get("trace").Present()
+	return noService || t.Policy.Baseline == nil
 }
 
 // limit is that of one instance of tier i; 0 if there is none.

@@ -24,7 +24,10 @@ func (r *reader) compare() {
 	for _, n := range list.List(maxCompare) {
 		kind, at, m := n.Raw(), n, n.Empty()
 		if !n.IsText() {
-			item := n.Map()
+			item := n.Empty()
+			if n.IsMap() {
+				item = n.Map()
+			}
 			keys := item.Keys()
 			if len(keys) != 1 {
 				n.Fail("an item of compare is the name of a policy, alone or as the one key of a mapping, such as {fifo: {depth: 480}}")
@@ -73,6 +76,9 @@ func (r *reader) compared(c *Compared, kind string, m *strictyaml.Map) {
 	for i := range r.file.Sim.Tiers {
 		var p sim.Policy
 		var ok bool
+		if own := r.file.Sim.Tiers[i].Policy; own.Baseline == nil && r.limit(i) == 0 {
+			return // it could not be read, and says so
+		}
 		if kind == ours {
 			p, ok = r.core(m, i)
 		} else {
@@ -97,9 +103,7 @@ func (r *reader) core(m *strictyaml.Map, i int) (p sim.Policy, ok bool) {
 	own := r.policies[i]
 	own.Read(m)
 	if own.Limiter.Limit == nil {
-		if r.file.Sim.Tiers[i].Policy.Baseline != nil {
-			m.Node().Fail("goodput needs a limit, and the policy of the tier has none: {goodput: {limit: 60}}")
-		}
+		m.Node().Fail("goodput needs a limit, and the policy of the tier has none: {goodput: {limit: 60}}")
 		return p, false
 	}
 	if !m.Sound() {

@@ -21,6 +21,7 @@ func Load(name string, src []byte) (*File, error) {
 	r.tiers()
 	r.classes()
 	r.trace()
+	r.services()
 	if doc.Err() == nil {
 		r.check(r.root, r.file.Sim) // before any other policy takes their place
 	}
@@ -37,7 +38,8 @@ func Load(name string, src []byte) (*File, error) {
 type reader struct {
 	root     *strictyaml.Map
 	file     File
-	policies []policy.Policy // of our core, one per tier; a baseline leaves its limit
+	maps     []*strictyaml.Map // one per tier
+	policies []policy.Policy   // of our core, one per tier; a baseline leaves its limit
 }
 
 // check attaches the sentence of Scenario.Validate to what it is about in m.
@@ -96,7 +98,9 @@ func label(n strictyaml.Node) string {
 func (r *reader) labels() []string {
 	var names []string
 	for _, c := range r.file.Compare {
-		names = append(names, c.Name)
+		if c.Name != "" {
+			names = append(names, c.Name)
+		}
 	}
 	return names
 }

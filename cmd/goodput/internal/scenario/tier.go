@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"slices"
 	"time"
 
 	"github.com/goodput/goodput/cmd/goodput/internal/policy"
@@ -25,7 +26,6 @@ func (r *reader) tiers() {
 	for _, key := range tierKeys {
 		r.misplaced(key, list)
 	}
-	var maps []*strictyaml.Map
 	for _, n := range list.List(maxTiers) {
 		m := n.Map()
 		nameNode := m.Need("name", "api")
@@ -34,11 +34,14 @@ func (r *reader) tiers() {
 			nameNode.Fail("two tiers are called %s", name)
 		}
 		r.tier(m, name)
-		maps = append(maps, m)
 	}
-	for i, m := range maps { // names are known now
+	for i, m := range r.maps { // names are known now
 		r.next(m.Get("next"), &r.file.Sim.Tiers[i])
 		m.Done()
+	}
+	if len(r.maps) == 0 {
+		// The list is an error. Whoever reads on may count on a tier.
+		r.file.Sim.Tiers, r.policies = make([]sim.Tier, 1), make([]policy.Policy, 1)
 	}
 }
 
@@ -64,6 +67,7 @@ func (r *reader) tier(m *strictyaml.Map, name string) {
 	t.Killed = restart(m.Get("killed"), false)
 	r.file.Sim.Tiers = append(r.file.Sim.Tiers, t)
 	r.policies = append(r.policies, policy.Policy{})
+	r.maps = append(r.maps, m)
 	r.policy(m.Need("policy", "{limit: 60, objective: 400ms}"), len(r.policies)-1)
 }
 
@@ -176,6 +180,24 @@ func (r *reader) next(n strictyaml.Node, t *sim.Tier) {
 	}
 }
 
+// services reports the tiers that do work of which nothing is said.
+func (r *reader) services() {
+	works := make([]bool, len(r.file.Sim.Tiers))
+	for _, c := range r.file.Sim.Classes {
+		works[c.Tier] = works[c.Tier] || mean(c.Service) == 0
+	}
+	for _, t := range r.file.Sim.Tiers {
+		if t.Next != nil {
+			works[t.Next.Tier] = true
+		}
+	}
+	for i, m := range r.maps {
+		if works[i] && len(r.file.Trace) == 0 {
+			m.Need("service", "50ms exponential")
+		}
+	}
+}
+
 // tierRef returns the index of the tier of that name.
 func (r *reader) tierRef(n strictyaml.Node) int {
 	name := n.Text(maxName)
@@ -183,7 +205,9 @@ func (r *reader) tierRef(n strictyaml.Node) int {
 	if i < 0 && name != "" {
 		var names []string
 		for _, t := range r.file.Sim.Tiers {
-			names = append(names, t.Name)
+			if t.Name != "" && !slices.Contains(names, t.Name) {
+				names = append(names, t.Name)
+			}
 		}
 		n.Fail("%s %q is unknown%s", n.Name(), name, strictyaml.Unknown(name, names))
 	}

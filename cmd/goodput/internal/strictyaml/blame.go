@@ -11,8 +11,9 @@ import (
 // those the one named first. A second value of the same mapping that is named too
 // is shown as what the first contradicts.
 //
-// A path is keys, and for an item of a list its number from 1, as in "restart 2: at",
-// or its name, as in `tier "db": slots`. Plural and singular are the same word.
+// A path is keys, and for an item of a list its name, as in `tier "db": slots`,
+// or, without one, its number from 1, as in "restart 2: at". Plural and singular
+// are the same word.
 func (m *Map) Blame(sentence string) {
 	words := split(sentence)
 	var best Node
@@ -66,16 +67,17 @@ func (n Node) match(v Node, words []string) (s score) {
 	}
 	base := len(n.tree.path)
 	s.depth = len(v.tree.path) - base
+	from := 0 // the words of a path follow one another
 	for i, p := range v.tree.path[base:] {
-		parts := split(p)
-		at := find(words, parts)
-		if name := n.f.names[strings.Join(v.tree.path[:base+i+1], ".")]; name != "" && at < 0 {
-			parts = split(name)
-			at = find(words, parts)
+		if name := n.f.names[strings.Join(v.tree.path[:base+i+1], ".")]; name != "" {
+			p = name
 		}
+		parts := split(p)
+		at := find(words, parts, from)
 		if at < 0 {
 			continue
 		}
+		from = at + len(parts)
 		s.total += len(parts)
 		if i == s.depth-1 {
 			s.last, s.at = len(parts), at
@@ -99,8 +101,8 @@ func split(text string) []string {
 }
 
 // find returns where parts are in words, one after the other, or -1.
-func find(words, parts []string) int {
-	for i := 0; len(parts) > 0 && i+len(parts) <= len(words); i++ {
+func find(words, parts []string, from int) int {
+	for i := from; len(parts) > 0 && i+len(parts) <= len(words); i++ {
 		if slices.Equal(words[i:i+len(parts)], parts) {
 			return i
 		}
