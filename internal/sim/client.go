@@ -133,13 +133,13 @@ func (w *world) spread(c *call) {
 	if f.Wait > 0 {
 		w.events.push(event{at: w.now + f.Wait, what: answers, call: c, gen: c.gen})
 	}
-	next, gen := w.tiers[f.Tier], c.gen
+	next, from := w.tiers[f.Tier], *c // a refusal may end c, whose place another then takes
 	for range n {
 		s := w.take()
-		s.class, s.tier, s.parent, s.pgen = c.class, next, c, gen
-		s.root, s.arrival, s.deadline, s.after, s.within = c.root, w.now, c.deadline, c.after, c.within
+		s.class, s.tier, s.parent, s.pgen = from.class, next, c, from.gen
+		s.root, s.arrival, s.deadline, s.after, s.within = from.root, w.now, from.deadline, from.after, from.within
 		s.service = next.service.draw(next.rand)
-		s.cost, s.size, s.bytes, s.attempt, s.counted = 1, 1, c.bytes, c.attempt, c.counted
+		s.cost, s.size, s.bytes, s.attempt, s.counted = 1, 1, from.bytes, from.attempt, from.counted
 		w.send(s)
 	}
 }
