@@ -64,10 +64,10 @@ func (q *queue) next(now time.Duration) (c *call, why admission.Reason) {
 	}
 	q.remove(now, c)
 	switch {
-	case q.Expire && c.deadline != never && c.deadline-now < q.Margin:
-		return c, admission.Doomed
 	case q.Expire && c.deadline <= now:
 		return c, admission.Deadline
+	case q.Expire && c.deadline != never && c.deadline-now < q.Margin:
+		return c, admission.Doomed
 	case now-c.arrival > c.patience:
 		return c, admission.WaitBound
 	}
