@@ -1,0 +1,281 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/goodput/goodput/admission"
+	"github.com/goodput/goodput/limit"
+)
+
+// arbitrary draws a small scenario that may use every feature at once.
+func arbitrary(r *rand.Rand) Scenario {
+	some := func(p float64) bool { return r.Float64() < p }
+	between := func(lo, hi time.Duration) time.Duration { return lo + time.Duration(r.Int64N(int64(hi-lo)+1)) }
+	s := Scenario{Name: "arbitrary", Length: between(200*ms, 2*time.Second), Bins: r.IntN(20)}
+	s.Warmup = time.Duration(r.Int64N(int64(s.Length)))
+	n := 1 + r.IntN(3)
+	for i := range n {
+		t := Tier{
+			Instances: r.IntN(4), Policy: arbitraryPolicy(r), Slots: r.IntN(3) * r.IntN(8),
+			Service: arbitraryDist(r, 10*ms), Objective: between(0, 200*ms),
+		}
+		if some(0.3) {
+			t.Contention = Contention{Alpha: r.Float64() / 10, Beta: r.Float64() / 100, Knee: r.IntN(10), Slope: r.Float64() / 10}
+		}
+		if some(0.3) {
+			t.Speed.Steps = []SpeedStep{{between(0, time.Second), 0.25 + 2*r.Float64()}}
+		}
+		if some(0.3) {
+			t.Speed.Stalls = []Stall{{between(0, time.Second), between(1, 200*ms)}}
+		}
+		if some(0.2) {
+			t.Speed.Pauses = Pauses{between(50*ms, 200*ms), between(1, 20*ms)}
+		}
+		if i+1 < n && some(0.8) {
+			f := Fan{Tier: i + 1 + r.IntN(n-i-1), N: r.IntN(6)}
+			f.Need = r.IntN(max(f.N, 1) + 1)
+			if some(0.5) {
+				f.Wait = between(1, 100*ms)
+			}
+			t.Next = &f
+		}
+		if some(0.3) {
+			t.Restarts = []Restart{{At: between(0, time.Second), Down: between(0, 200*ms), Cold: 3 * r.Float64(), Warm: between(0, 200*ms)}}
+		}
+		if some(0.3) {
+			t.Memory, t.Killed = 1000+r.Int64N(20_000), Restart{Down: between(0, 100*ms)}
+		}
+		s.Tiers = append(s.Tiers, t)
+	}
+	for range 1 + r.IntN(3) {
+		s.Classes = append(s.Classes, arbitraryClass(r, n))
+	}
+	if some(0.3) {
+		at := time.Duration(0)
+		s.Trace = func(j *Job) bool {
+			at += between(0, 20*ms)
+			*j = Job{At: at, Class: r.IntN(len(s.Classes)), Service: between(0, 30*ms), Cost: r.IntN(3), Size: r.IntN(3), Deadline: between(0, 100*ms)}
+			return true
+		}
+	}
+	return s
+}
+
+func arbitraryPolicy(r *rand.Rand) Policy {
+	if r.IntN(2) == 0 {
+		return Policy{Name: "core", Core: &admission.Config{
+			Limit: limit.Fixed(1 + r.IntN(8)), Objective: time.Duration(20+r.IntN(400)) * ms,
+			Depth: []int{0, 0, admission.NoQueue, 1 + r.IntN(20)}[r.IntN(4)], MaxBytes: 1000 + r.Int64N(10_000),
+			Overflow: admission.Overflow(r.IntN(3)), Order: admission.Order(r.IntN(4)),
+		}}
+	}
+	b := Baseline{
+		Limit: 1 + r.IntN(8), Depth: []int{Unbounded, 0, 1 + r.IntN(20)}[r.IntN(3)], Order: Discipline(r.IntN(4)),
+		PushOut: r.IntN(2) == 0, Expire: r.IntN(2) == 0, Margin: time.Duration(r.IntN(20)) * ms,
+	}
+	if r.IntN(8) == 0 {
+		b.Limit = Unbounded
+	}
+	if b.Order == Adaptive || r.IntN(3) == 0 {
+		b.CoDel = CoDel{time.Duration(r.IntN(10)) * ms, 20 * ms}
+	}
+	return Policy{Name: "baseline", Baseline: &b}
+}
+
+func arbitraryDist(r *rand.Rand, mean time.Duration) Dist {
+	switch Kind(r.IntN(6)) {
+	case Exponential:
+		return Dist{Kind: Exponential, Mean: mean}
+	case Lognormal:
+		return Dist{Kind: Lognormal, Mean: mean, CV: 0.1 + 3*r.Float64()}
+	case Pareto:
+		return Dist{Kind: Pareto, Mean: mean, Alpha: 1.5 + r.Float64()}
+	case Modal:
+		return Dist{Kind: Modal, Modes: []Mode{{0, 1}, {mean, 3}, {5 * mean, 1}}}
+	case Empirical:
+		return Dist{Kind: Empirical, Samples: []time.Duration{0, mean / 2, mean, 3 * mean}}
+	}
+	return Dist{Kind: Fixed, Mean: mean}
+}
+
+func arbitraryClass(r *rand.Rand, tiers int) Class {
+	some := func(p float64) bool { return r.Float64() < p }
+	c := Class{
+		Tier: r.IntN(tiers), Priority: admission.Priority(r.IntN(5)), Cost: r.IntN(4), Bytes: r.Int64N(1000),
+		Untold: some(0.3), Patience: Patience(r.IntN(3)),
+		Arrivals: Arrivals{Process: Process(r.IntN(2)), Rate: 500 * r.Float64()},
+	}
+	if some(0.3) {
+		c.Arrivals.Changes = []Change{{300 * ms, 1000 * r.Float64(), 0}, {400 * ms, 500 * r.Float64(), 300 * ms}}
+	}
+	if some(0.3) {
+		c.Arrivals.Sine = Sine{r.Float64() + 1e-9, 100 * ms}
+	}
+	if some(0.3) {
+		c.Arrivals.Bursts = Bursts{1500 * r.Float64(), 50 * ms, 200 * ms}
+	}
+	if some(0.3) {
+		c.Service = arbitraryDist(r, 5*ms)
+	}
+	if some(0.3) {
+		c.Sizes = []Size{{1, 3}, {4, 1}}
+	}
+	if some(0.7) {
+		c.Deadlines = []Deadline{{time.Duration(1+r.IntN(100)) * ms, 1}, {time.Duration(1+r.IntN(500)) * ms, r.Float64()}}
+	}
+	if some(0.6) {
+		c.Retry = Retry{
+			Attempts: r.IntN(5), Backoff: time.Duration(r.IntN(30)) * ms, Max: time.Duration(r.IntN(50)) * ms,
+			NoJitter: some(0.5), Budget: float64(r.IntN(2)) * 0.2, Obey: some(0.3), Within: time.Duration(r.IntN(2)*r.IntN(500)) * ms,
+		}
+	}
+	return c
+}
+
+// follow plays s and looks at the world after each of its events. It returns what
+// is wrong first.
+func follow(s Scenario, seed uint64) (r *Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	w, err := newWorld(&s, seed)
+	if err != nil {
+		return nil, err
+	}
+	for step := 0; ; step++ {
+		from, at := w.soonest()
+		if at == never && w.open == 0 {
+			break
+		}
+		if len(w.events.list) == 0 || at <= w.events.list[0].at && at != never {
+			w.now = at
+			w.arrive(from)
+		} else {
+			e := w.events.pop()
+			if e.at < w.now {
+				return nil, fmt.Errorf("time falls from %v to %v", w.now, e.at)
+			}
+			w.now = e.at
+			w.happen(&e)
+		}
+		if err := w.check(); err != nil {
+			return nil, fmt.Errorf("step %d, at %v: %w", step, w.now, err)
+		}
+	}
+	w.finish()
+	return w.result, w.over()
+}
+
+// check compares what the world counts with what is in it.
+func (w *world) check() error {
+	for _, t := range w.tiers {
+		waits, behind := 0, 0
+		for c := t.oldest; c != nil; c = c.next {
+			behind++
+		}
+		for _, in := range t.instances {
+			waits += in.waiting
+			if in.core != nil {
+				if err := in.core.Check(); err != nil {
+					return err
+				}
+			} else if in.queue.waiting != in.waiting {
+				return fmt.Errorf("tier %d: %d wait in the queue, %d in the instance", t.index, in.queue.waiting, in.waiting)
+			}
+			if in.bytes < 0 || t.Memory > 0 && in.bytes > t.Memory {
+				return fmt.Errorf("tier %d: %d bytes of %d", t.index, in.bytes, t.Memory)
+			}
+		}
+		switch {
+		case waits != t.waiting || behind != t.behind:
+			return fmt.Errorf("tier %d: %d wait and %d are behind, counted %d and %d", t.index, waits, behind, t.waiting, t.behind)
+		case t.busy < 0 || t.busy+t.behind > t.inUse || t.Slots > 0 && t.busy > t.Slots:
+			return fmt.Errorf("tier %d: %d busy and %d behind of %d that hold a slot, %d slots", t.index, t.busy, t.behind, t.inUse, t.Slots)
+		case t.behind > 0 && t.busy < t.Slots:
+			return fmt.Errorf("tier %d: %d are behind while %d of %d are busy", t.index, t.behind, t.busy, t.Slots)
+		}
+	}
+	return nil
+}
+
+// over says what is left when everything has ended, and whether each request has
+// one end.
+func (w *world) over() error {
+	if w.open != 0 {
+		return fmt.Errorf("%d calls are left", w.open)
+	}
+	for _, t := range w.tiers {
+		if t.busy != 0 || t.inUse != 0 || t.waiting != 0 || t.behind != 0 || t.oldest != nil || t.newest != nil {
+			return fmt.Errorf("tier %d: busy %d, in use %d, waiting %d, behind %d are left", t.index, t.busy, t.inUse, t.waiting, t.behind)
+		}
+		for _, in := range t.instances {
+			if in.bytes != 0 || in.alive != nil || in.waiting != 0 || in.queue != nil && (in.queue.inUse != 0 || in.queue.oldest != nil || len(in.queue.edf) != 0) {
+				return fmt.Errorf("tier %d: instance %d: %d bytes, %d waiting are left", t.index, in.index, in.bytes, in.waiting)
+			}
+			if in.core != nil {
+				if s := in.core.Stats(w.now); s.InUse != 0 || s.Waiting != 0 {
+					return fmt.Errorf("tier %d: instance %d: the core has %d in use, %d waiting", t.index, in.index, s.InUse, s.Waiting)
+				}
+			}
+		}
+	}
+	for i := range w.result.Classes {
+		c := &w.result.Classes[i]
+		refused := uint64(0)
+		for _, n := range c.Reasons {
+			refused += n
+		}
+		switch {
+		case c.Requests != c.InTime+c.Late+c.Refused+c.Failed:
+			return fmt.Errorf("class %d: %d requests, %d in time, %d late, %d refused, %d failed", i, c.Requests, c.InTime, c.Late, c.Refused, c.Failed)
+		case c.Attempts < c.Served+refused:
+			return fmt.Errorf("class %d: %d attempts, %d served, %d refused", i, c.Attempts, c.Served, refused)
+		case c.Good.Count != c.InTime || c.Latency.Count > c.Served || c.Wait.Count != c.Served || c.Told.Count != refused:
+			return fmt.Errorf("class %d: %d good, %d latencies, %d waits, %d told, but %d in time, %d served, %d refused", i, c.Good.Count, c.Latency.Count, c.Wait.Count, c.Told.Count, c.InTime, c.Served, refused)
+		case c.Parts > float64(c.InTime)+1e-6 || c.Wasted > c.Work:
+			return fmt.Errorf("class %d: parts %v of %d, wasted %v of %v", i, c.Parts, c.InTime, c.Wasted, c.Work)
+		}
+	}
+	return nil
+}
+
+// A request has one end, whatever happens to it; the world is empty when the last
+// has ended; no core breaks an invariant.
+func TestConservation(t *testing.T) {
+	n := uint64(400)
+	if testing.Short() {
+		n = 100
+	}
+	requests := uint64(0)
+	for seed := range n {
+		s := arbitrary(rand.New(rand.NewPCG(seed, 1)))
+		if err := s.Validate(); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		r, err := follow(s, seed)
+		if err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+			continue
+		}
+		requests += r.Total.Requests
+	}
+	t.Logf("%d scenarios, %d requests", n, requests)
+}
+
+func FuzzConservation(f *testing.F) {
+	f.Add(uint64(1), uint64(2))
+	f.Fuzz(func(t *testing.T, seed, run uint64) {
+		s := arbitrary(rand.New(rand.NewPCG(seed, 1)))
+		if err := s.Validate(); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if _, err := follow(s, run); err != nil {
+			t.Errorf("seed %d, run %d: %v", seed, run, err)
+		}
+	})
+}
