@@ -1,22 +1,167 @@
 package sim
 
+import (
+	"slices"
+	"time"
+
+	"github.com/goodput/goodput/internal/theory"
+)
+
 // Ceilings are what no policy can exceed, beside a result. Each is a goodput
-// ratio, in units of Result.Ratio, or 0 with the reason in Missing.
+// ratio, in the unit of Result.Ratio, or 0 with the reason in Missing.
 type Ceilings struct {
+	Offered  float64 // requests per second of the window
+	Capacity float64 // as Result.Capacity
+
 	// NoQueue is what refusing at once reaches with Poisson arrivals: 1 - B, by
-	// Erlang's loss formula, as a ratio. It is a floor for anybody with a queue.
+	// Erlang's loss formula. It is a floor for anybody with a queue.
 	NoQueue float64
 
-	// SizeAware is the fluid bound: only the shortest requests are served, as many
-	// as fit.
+	// SizeAware is the fluid bound of who knows the size of each request: only the
+	// shortest are served, as many as fit.
 	SizeAware float64
 
 	// Clairvoyant is the most that anybody who knew every arrival and its work
-	// could serve in time, of the first Jobs arrivals, on one server as fast as all
-	// slots together.
+	// could serve in time, on one server as fast as all slots together; Exact says
+	// that it is the optimum of that server and not a bound above it.
 	Clairvoyant float64
-	Jobs        int
+	Exact       bool
+	Jobs        int // the arrivals of the window that the last two are about
 
-	// Missing says why a ceiling is 0, in one sentence each.
+	// Missing says in one sentence each why a ceiling is 0.
 	Missing []string
+}
+
+// maxJobs bounds the arrivals that a ceiling looks at: 300,000 of them, sorted and copied a few
+// times, are about 40 MB.
+const maxJobs = 300_000
+
+// Ceilings returns the ceilings of s for seed: of the very arrivals, with the very
+// work, that the policies meet.
+func (s Scenario) Ceilings(seed uint64) (Ceilings, error) {
+	if err := s.Validate(); err != nil {
+		return Ceilings{}, err
+	}
+	w, err := newWorld(&s, seed)
+	if err != nil {
+		return Ceilings{}, err
+	}
+	jobs, last, all := w.gather()
+	if all == 0 {
+		return Ceilings{Missing: []string{"nothing arrived in the window"}}, nil
+	}
+	w.capacity()
+	c := Ceilings{Jobs: len(jobs), Capacity: w.result.Capacity}
+	c.Offered = float64(all) / w.result.Window.Seconds()
+	unit := c.Offered / min(c.Offered, c.Capacity) // a ratio is a share of the offered times this
+
+	t := w.tiers[0]
+	slots := t.slots()
+	switch {
+	case slots == 0:
+		c.miss("clairvoyant, size-aware and no queue: nothing bounds the resource")
+		return c, nil
+	case t.Next != nil || !w.single():
+		c.miss("clairvoyant, size-aware and no queue: they are about one tier")
+		return c, nil
+	}
+	sorted := make([]float64, len(jobs))
+	for i, j := range jobs {
+		sorted[i] = j.Service.Seconds()
+	}
+	slices.Sort(sorted)
+	c.SizeAware = theory.SizeAwareSample(c.Offered/c.Capacity, sorted) * c.Capacity / c.Offered * unit
+
+	if w.memoryless() {
+		work, _ := w.load()
+		c.NoQueue = (1 - theory.ErlangB(slots, c.Offered*work[0])) * unit
+	} else {
+		c.miss("no queue: Erlang's formula is about Poisson arrivals at a constant rate, at a constant speed")
+	}
+
+	span := min(last, s.Length) - s.Warmup
+	if len(jobs) == all {
+		span = s.Length - s.Warmup
+	}
+	most, exact := theory.Clairvoyant(theory.Pool(w.straighten(jobs), slots))
+	rate := float64(len(jobs)) / span.Seconds()
+	c.Clairvoyant = float64(most) / float64(len(jobs)) * rate / min(rate, c.Capacity)
+	c.Exact = exact
+	return c, nil
+}
+
+func (c *Ceilings) miss(why string) { c.Missing = append(c.Missing, why) }
+
+// gather draws the arrivals of the window without playing them: up to maxJobs, the
+// instant of the last of those, and how many there are in all.
+func (w *world) gather() (jobs []theory.Job, last time.Duration, all int) {
+	for {
+		from, at := w.soonest()
+		if at == never {
+			return jobs, last, all
+		}
+		w.now = at
+		c := w.draw(from)
+		if c.counted {
+			all++
+			if len(jobs) < maxJobs {
+				until := c.arrival + c.class.objective
+				if c.after != never {
+					until = c.arrival + c.after
+				}
+				jobs = append(jobs, theory.Job{Release: c.arrival, Service: c.service, Deadline: min(until, c.within)})
+				last = at
+			}
+		}
+		w.retire(c)
+	}
+}
+
+// single reports whether all classes arrive at the first tier.
+func (w *world) single() bool {
+	for _, c := range w.classes {
+		if c.entry.index != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// memoryless reports whether Erlang's loss formula holds for the first tier, as
+// it does for any distribution of the work.
+func (w *world) memoryless() bool {
+	for _, c := range w.classes {
+		if c.Arrivals.Process != Poisson || !c.Arrivals.plain() || c.Retry.Attempts > 1 || c.Cost > 1 {
+			return false
+		}
+	}
+	t := w.tiers[0]
+	return w.Trace == nil && t.time.still && t.Contention == Contention{} && !t.mortal
+}
+
+// straighten returns the jobs in the time of a resource whose speed is always 1:
+// an instant becomes the work that could have been done until then. What fits into
+// a window fits as well in the one, however the speed has changed.
+func (w *world) straighten(jobs []theory.Job) []theory.Job {
+	t := w.tiers[0]
+	if t.time.still {
+		return jobs
+	}
+	out := make([]theory.Job, len(jobs))
+	released := newTimeline(t.Speed, stream(w.result.Seed, streamSpeed, 0))
+	for i, j := range jobs {
+		out[i].Release = released.work(j.Release)
+	}
+	// Deadlines of several classes do not rise with the arrivals.
+	order := make([]int, len(jobs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return int(min(max(jobs[a].Deadline-jobs[b].Deadline, -1), 1)) })
+	due := newTimeline(t.Speed, stream(w.result.Seed, streamSpeed, 0))
+	for _, i := range order {
+		out[i].Service = jobs[i].Service
+		out[i].Deadline = due.work(jobs[i].Deadline)
+	}
+	return out
 }

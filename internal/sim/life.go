@@ -32,8 +32,15 @@ func (w *world) retire(c *call) {
 	w.open--
 }
 
-// arrive makes the first attempt of a request, of a class or of the trace.
+// arrive makes the first attempt of a request.
 func (w *world) arrive(from *class) {
+	c := w.draw(from)
+	w.current().Arrivals++
+	w.attempt(c)
+}
+
+// draw makes the next request of a class, or of the trace if from is nil.
+func (w *world) draw(from *class) *call {
 	c := w.take()
 	var after, traced time.Duration
 	if from == nil {
@@ -71,23 +78,21 @@ func (w *world) arrive(from *class) {
 	if d := from.Retry.Within; d > 0 {
 		c.within = w.now + d
 	}
-	c.bytes, c.root, c.attempt = from.Bytes, w.now, 1
+	c.bytes, c.root, c.arrival, c.attempt = from.Bytes, w.now, w.now, 1
 	c.counted = w.now >= w.Warmup
 	if from.Retry.Budget > 0 {
 		from.credit = min(from.credit+from.Retry.Budget, reserve)
 	}
-	w.current().Arrivals++
 	if c.counted {
 		from.tally.Requests++
 		from.traced += traced
 	}
-	w.attempt(c)
+	return c
 }
 
 // attempt sends c to the tier of its class.
 func (w *world) attempt(c *call) {
-	c.arrival = w.now
-	c.deadline = never
+	c.arrival, c.deadline = w.now, never
 	if c.after != never {
 		c.deadline = w.now + c.after
 	}

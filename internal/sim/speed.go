@@ -70,6 +70,7 @@ type timeline struct {
 
 	parts []part        // from the one that holds the latest start
 	done  time.Duration // the end of the last part ever made
+	past  float64       // work of the parts that are over, for work
 	step  int
 	stall int
 	pause time.Duration // when the next begins
@@ -178,4 +179,20 @@ func (t *timeline) mean(from, to time.Duration) float64 {
 		}
 	}
 	return sum / float64(to-from)
+}
+
+// work returns how much work could have been done until the instant at, at most
+// one thing at a time. Instants never fall from call to call.
+func (t *timeline) work(at time.Duration) time.Duration {
+	for t.done < at {
+		t.extend()
+	}
+	for len(t.parts) > 0 && t.parts[0].to <= at {
+		t.past += float64(t.parts[0].to-t.parts[0].from) * t.parts[0].speed
+		t.parts = append(t.parts[:0], t.parts[1:]...)
+	}
+	if len(t.parts) == 0 || at < t.parts[0].from {
+		return time.Duration(t.past)
+	}
+	return time.Duration(t.past + float64(at-t.parts[0].from)*t.parts[0].speed)
 }
