@@ -16,7 +16,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 
 # command:package
-needed=(nginx:nginx initdb:postgresql wrk:wrk curl:curl)
+needed=(nginx:nginx initdb:postgresql wrk:wrk curl:curl chromium:chromium)
 
 have() {
 	command -v "$1" >/dev/null 2>&1 && return

@@ -101,6 +101,15 @@ func (r *Report) measured() string {
 	return s + "."
 }
 
+// seeds says which seeds the runs had, and what the ± beside a figure is.
+func (r *Report) seeds() string {
+	n := len(r.Policies[0].Runs)
+	if n == 1 {
+		return fmt.Sprintf("seed %d", r.Seed)
+	}
+	return fmt.Sprintf("seeds %d to %d; ± is the standard error of the mean of %d runs", r.Seed, r.Seed+uint64(n)-1, n)
+}
+
 // derivations are the arithmetic of each policy that is ours, as "name: line" pairs.
 func (r *Report) derivations() (lines []derived) {
 	for _, p := range r.Policies {

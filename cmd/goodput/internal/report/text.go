@@ -11,7 +11,8 @@ import (
 // A column is one figure of the table: eight of eight columns each leave 16 of 80
 // for the name.
 type column struct {
-	heads  [2]string // the second line is the unit
+	Key    string    // of the figure in the JSON
+	Heads  [2]string // the second line is the unit
 	unit   unit
 	figure func(*Figures) Figure
 }
@@ -23,14 +24,14 @@ const (
 )
 
 var columns = []column{
-	{[2]string{"offered", "/s"}, rate, func(f *Figures) Figure { return f.Offered }},
-	{[2]string{"goodput", "/s"}, rate, func(f *Figures) Figure { return f.Goodput }},
-	{[2]string{"goodput", "%"}, percent, func(f *Figures) Figure { return f.Ratio }},
-	{[2]string{"refused", "%"}, percent, func(f *Figures) Figure { return f.Refused }},
-	{[2]string{"p50", "ms"}, millis, func(f *Figures) Figure { return f.P50 }},
-	{[2]string{"p99", "ms"}, millis, func(f *Figures) Figure { return f.P99 }},
-	{[2]string{"told", "p50 ms"}, millis, func(f *Figures) Figure { return f.Told }},
-	{[2]string{"queue", "peak"}, count, func(f *Figures) Figure { return f.PeakQueue }},
+	{"offered_per_second", [2]string{"offered", "/s"}, rate, func(f *Figures) Figure { return f.Offered }},
+	{"goodput_per_second", [2]string{"goodput", "/s"}, rate, func(f *Figures) Figure { return f.Goodput }},
+	{"goodput_ratio", [2]string{"goodput", "%"}, percent, func(f *Figures) Figure { return f.Ratio }},
+	{"refused_ratio", [2]string{"refused", "%"}, percent, func(f *Figures) Figure { return f.Refused }},
+	{"latency_p50_seconds", [2]string{"p50", "ms"}, millis, func(f *Figures) Figure { return f.P50 }},
+	{"latency_p99_seconds", [2]string{"p99", "ms"}, millis, func(f *Figures) Figure { return f.P99 }},
+	{"told_p50_seconds", [2]string{"told", "p50 ms"}, millis, func(f *Figures) Figure { return f.Told }},
+	{"peak_queue", [2]string{"queue", "peak"}, count, func(f *Figures) Figure { return f.PeakQueue }},
 }
 
 // legend explains the columns, which have no room to.
@@ -92,7 +93,7 @@ func (t *text) table(r *Report) {
 	for i, first := range []string{"policy", ""} {
 		heads := make([]string, len(columns))
 		for k, c := range columns {
-			heads[k] = c.heads[i]
+			heads[k] = c.Heads[i]
 		}
 		t.line(t.bold(t.row(first, heads)))
 	}
@@ -177,10 +178,7 @@ func (t *text) end(r *Report) {
 	for _, n := range r.Notes {
 		t.prose("note: ", n)
 	}
-	seeds := fmt.Sprintf("seed %d", r.Seed)
-	if n := len(r.Policies[0].Runs); n > 1 {
-		seeds = fmt.Sprintf("seeds %d to %d; ± is the standard error of the mean of %d runs", r.Seed, r.Seed+uint64(n)-1, n)
-	}
+	seeds := r.seeds()
 	if r.Program != "" {
 		seeds += "; " + r.Program
 	}

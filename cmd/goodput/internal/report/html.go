@@ -1,0 +1,253 @@
+package report
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goodput/goodput/admission"
+	"github.com/goodput/goodput/internal/sim"
+)
+
+// What the page is made of. The two scripts are one element, and so are the two
+// style sheets: their hashes are what the page allows to run.
+var (
+	//go:embed page/page.html
+	pageHTML string
+	//go:embed page/page.css
+	pageCSS string
+	//go:embed page/page.js
+	pageJS string
+	//go:embed uplot/uPlot.iife.min.js
+	uplotJS string
+	//go:embed uplot/uPlot.min.css
+	uplotCSS string
+)
+
+var (
+	style  = uplotCSS + "\n" + pageCSS
+	script = uplotJS + "\n" + pageJS
+
+	// contentPolicy keeps the page from loading anything at all and from running
+	// anything but its own script. A hash and not a nonce: a nonce in a file is the
+	// same for whoever reads it, and a file is the same each time it is written.
+	contentPolicy = fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; base-uri 'none'; form-action 'none'",
+		hash(script), hash(style))
+
+	tmpl = template.Must(template.New("page").Parse(pageHTML))
+)
+
+func hash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// HTML writes r as one file that needs no network: tables and bars are in it as they
+// are read, charts are drawn by its script from the JSON that it carries.
+func (r *Report) HTML(w io.Writer) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	// Marshal escapes <, > and &, so no name in it can end the element.
+	data, err := json.Marshal(r.document())
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer // a half page is worse than none
+	if err := tmpl.Execute(&b, r.page(data)); err != nil {
+		return err
+	}
+	_, err = w.Write(b.Bytes())
+	return err
+}
+
+// A page is what the template shows.
+type page struct {
+	*Report
+	Title         string
+	ContentPolicy string
+	Style         template.CSS
+	Script, Data  template.JS
+
+	SaidMeasured string
+	Met          int // of the criteria
+	Seeds        string
+	Heads        []column
+	Rows         []row
+	Bounds       []bound
+	Ends         []end
+	Derivations  []derived
+	Details      []detail
+}
+
+// A row is a policy in the table that compares them.
+type row struct {
+	Place  int // of its colour
+	Name   string
+	Bar    string // width in percent
+	Cells  []cell
+	Shares []slice // of its requests, by end
+}
+
+type cell struct{ Key, Mean, Spread string }
+
+type bound struct{ Name, Rate, Ratio, Bar string }
+
+// A slice is a part of a bar, in percent from the left.
+type slice struct{ End, From, Width, Label string }
+
+// An end is one of the four that a request has.
+type end struct{ Class, Name, About string }
+
+var ends = []end{
+	{"intime", "in time", "answered before the deadline"},
+	{"late", "late", "answered after it, or given up"},
+	{"refused", "refused", "told no"},
+	{"failed", "failed", "lost"},
+}
+
+// A detail is the chapter on one policy. Its counts are of the first run.
+type detail struct {
+	Row     row
+	Goodput string
+	Seed    uint64
+	Depths  []derived
+	Counts  []counted // of the total, then of each class if there are several
+	Reasons []pair
+	Tiers   []sim.TierResult
+}
+
+type counted struct {
+	Name                                                        string
+	Requests, InTime, Late, Refused, Failed, Attempts, P50, P99 string
+}
+
+type pair struct{ Name, Value string }
+
+func (r *Report) page(data []byte) *page {
+	p := &page{
+		Report: r, Title: "goodput report", ContentPolicy: contentPolicy,
+		Style: template.CSS(style), Script: template.JS(script), Data: template.JS(data),
+		SaidMeasured: r.measured(), Seeds: r.seeds(), Heads: columns, Ends: ends, Derivations: r.derivations(),
+	}
+	if r.Scenario != "" {
+		p.Title = r.Scenario + " · " + p.Title
+	}
+	for _, c := range r.Criteria {
+		if c.Met {
+			p.Met++
+		}
+	}
+	for i, one := range r.Policies {
+		p.Rows = append(p.Rows, rowOf(i, one))
+		p.Details = append(p.Details, r.detailOf(i, one))
+	}
+	for _, c := range r.ceilings() {
+		p.Bounds = append(p.Bounds, bound{c.Name, rate.show(c.Rate), percent.show(c.Ratio), width(c.Ratio)})
+	}
+	return p
+}
+
+// palette is the number of colours in page.css; further policies take them again,
+// with other dashes.
+const palette = 8
+
+func rowOf(i int, p Policy) row {
+	f := p.Figures()
+	out := row{Place: i % palette, Name: p.Name, Bar: width(f.Ratio.Mean)}
+	for _, c := range columns {
+		x := c.figure(&f)
+		out.Cells = append(out.Cells, cell{c.Key, x.plain(c.unit), x.spread(c.unit)})
+	}
+	in := Figure{Mean: 1 - f.Late.Mean - f.Refused.Mean - f.Failed.Mean}
+	from := 0.0
+	for k, x := range []Figure{in, f.Late, f.Refused, f.Failed} {
+		s := slice{End: ends[k].Class, From: width(from), Width: width(x.Mean)}
+		if x.Mean >= 0.08 { // less has no room for its number
+			s.Label = percent.show(x.Mean)
+		}
+		if f.Offered.Mean > 0 && x.Mean > 0 {
+			out.Shares = append(out.Shares, s)
+		}
+		from += x.Mean
+	}
+	return out
+}
+
+// width is a share as the length of a bar. What is above the whole, as a goodput
+// ratio by chance is, ends with it.
+func width(share float64) string {
+	return strconv.FormatFloat(100*min(max(share, 0), 1), 'f', 2, 64) + "%"
+}
+
+func (r *Report) detailOf(i int, p Policy) detail {
+	run := p.Runs[0]
+	d := detail{
+		Row: rowOf(i, p), Goodput: p.Figures().Ratio.plain(percent), Seed: run.Seed,
+		Depths: (&Report{Policies: []Policy{p}}).derivations(), Tiers: run.Tiers,
+		Counts: []counted{countedOf("all", &run.Total)},
+	}
+	if len(run.Classes) > 1 {
+		for k := range run.Classes {
+			d.Counts = append(d.Counts, countedOf(run.Classes[k].Name, &run.Classes[k]))
+		}
+	}
+	for k, n := range run.Total.Reasons {
+		if n > 0 {
+			d.Reasons = append(d.Reasons, pair{admission.Reason(k).String(), thousands(n)})
+		}
+	}
+	return d
+}
+
+func countedOf(name string, t *sim.Tally) counted {
+	show := func(q float64) string {
+		d, ok := t.Latency.Quantile(q)
+		if !ok {
+			return "–"
+		}
+		return millis.show(d.Seconds())
+	}
+	return counted{
+		Name: name, Requests: thousands(t.Requests), InTime: thousands(t.InTime), Late: thousands(t.Late),
+		Refused: thousands(t.Refused), Failed: thousands(t.Failed), Attempts: thousands(t.Attempts),
+		P50: show(0.50), P99: show(0.99),
+	}
+}
+
+// thousands is n with a blank that does not break between groups of three digits.
+func thousands(n uint64) string {
+	s := strconv.FormatUint(n, 10)
+	var b strings.Builder
+	for i, c := range s {
+		if i > 0 && (len(s)-i)%3 == 0 {
+			b.WriteRune('\u202f')
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+// Millis is d in milliseconds, for the template.
+func (d detail) Millis(x time.Duration) string { return millis.show(x.Seconds()) }
+
+// Bytes is n in the unit that leaves it above one, for the template.
+func (d detail) Bytes(n int64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	x, k := float64(n), 0
+	for x >= 1024 && k < len(units)-1 {
+		x, k = x/1024, k+1
+	}
+	return count.show(x) + " " + units[k]
+}
+
+// Thousands is n in groups of three digits, for the template.
+func (d detail) Thousands(n int) string { return thousands(uint64(max(n, 0))) }
