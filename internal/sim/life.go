@@ -319,7 +319,7 @@ func (w *world) conclude(c *call, ok bool) {
 		}
 		in.core.Release(w.now, admission.End{Cost: c.cost, Outcome: o})
 	} else {
-		in.queue.inUse--
+		in.queue.ended(held, ok && c.inTime(w.now))
 	}
 	w.collect(in)
 	w.exit(c)

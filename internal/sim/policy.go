@@ -35,6 +35,21 @@ type Baseline struct {
 	// been empty for Interval, to Interval otherwise (Maurer, "Fail at Scale",
 	// ACM Queue 13(8), 2015; 5 ms and 100 ms there).
 	CoDel CoDel
+
+	// AIMD, if Floor is set, moves the limit, which begins at Limit.
+	AIMD AIMD
+}
+
+// An AIMD moves a limit by the ratio of each service time to the shortest ever
+// seen, as many hand-written adaptive limits do: times Decrease above High, plus
+// one below Low if all slots are in use, times Drop after an answer that came too
+// late. It is here to be looked at: the shortest of many service times is far below
+// their mean as soon as they vary, and the limit falls to its floor and stays
+// there.
+type AIMD struct {
+	Floor          int
+	High, Low      float64
+	Decrease, Drop float64
 }
 
 // A CoDel bounds the wait in a queue that stands.
@@ -56,7 +71,7 @@ const (
 var Baselines = []string{
 	"none", "unbounded_fifo", "fifo", "fifo_expiry",
 	"fifo_doomed_mean", "fifo_doomed_p95", "fifo_doomed_p99",
-	"lifo", "codel", "edf_expiry", "reject",
+	"lifo", "codel", "edf_expiry", "reject", "aimd_min_rtt",
 }
 
 // Named returns the baseline of that name for a limiter of limit slots before work
@@ -85,6 +100,8 @@ func Named(name string, limit, depth int, service Dist) (Policy, error) {
 		b.Order, b.Expire = EDF, true
 	case "reject":
 		b.Depth = 0
+	case "aimd_min_rtt":
+		b.Depth, b.AIMD = 0, AIMD{Floor: 4, High: 3, Low: 1.5, Decrease: 0.9, Drop: 0.7}
 	default:
 		return Policy{}, fmt.Errorf("policy %q is unknown: goodput, or one of %v", name, Baselines)
 	}

@@ -11,12 +11,16 @@ import (
 // more: no alarm, no estimate, no priority.
 type queue struct {
 	Baseline
+	begun   Baseline // as it was at first, for a restart
 	inUse   int
 	waiting int
 	oldest  *call // of a list by arrival; EDF has its heap beside it
 	newest  *call
 	edf     []*call
 	empty   time.Duration // when nobody waited last
+
+	shortest time.Duration // service time ever seen, of AIMD; 0: none yet
+	exact    float64       // the limit of AIMD before it is rounded down
 }
 
 // offer answers for c: it runs, it waits, or it is refused. With PushOut it may
@@ -150,6 +154,33 @@ func (q *queue) down(i int) {
 	}
 }
 
+// ended takes the time for which a slot was held, and whether the answer was in
+// time, and moves the limit of an AIMD.
+func (q *queue) ended(held time.Duration, inTime bool) {
+	a := &q.AIMD
+	saturated := q.inUse >= q.Limit
+	q.inUse--
+	if a.Floor == 0 {
+		return
+	}
+	if q.exact == 0 {
+		q.exact = float64(q.Limit)
+	}
+	if q.shortest == 0 || held < q.shortest {
+		q.shortest = max(held, 1)
+	}
+	switch ratio := float64(held) / float64(q.shortest); {
+	case !inTime:
+		q.exact *= a.Drop
+	case ratio > a.High:
+		q.exact *= a.Decrease
+	case saturated && ratio < a.Low:
+		q.exact++
+	}
+	q.exact = min(max(q.exact, float64(a.Floor)), maxParts)
+	q.Limit = int(q.exact)
+}
+
 // age returns how long the one that arrived first has waited.
 func (q *queue) age(now time.Duration) time.Duration {
 	if q.oldest == nil {
@@ -160,5 +191,5 @@ func (q *queue) age(now time.Duration) time.Duration {
 
 // reset forgets everybody: the process has ended.
 func (q *queue) reset(now time.Duration) {
-	*q = queue{Baseline: q.Baseline, edf: slices.Delete(q.edf, 0, len(q.edf)), empty: now}
+	*q = queue{Baseline: q.begun, begun: q.begun, edf: slices.Delete(q.edf, 0, len(q.edf)), empty: now}
 }

@@ -148,6 +148,10 @@ func (p *Policy) validate() error {
 		return fmt.Errorf("codel: target %v, interval %v are out of range: 0 to %v", b.CoDel.Target, b.CoDel.Interval, maxTime)
 	case b.CoDel.Target > b.CoDel.Interval:
 		return fmt.Errorf("codel: target %v is longer than interval %v", b.CoDel.Target, b.CoDel.Interval)
+	case b.AIMD != (AIMD{}) && !(b.AIMD.Floor >= 1 && b.AIMD.Floor <= b.Limit && b.AIMD.Low >= 1 && b.AIMD.High >= b.AIMD.Low &&
+		b.AIMD.Decrease > 0 && b.AIMD.Decrease <= 1 && b.AIMD.Drop > 0 && b.AIMD.Drop <= 1):
+		return fmt.Errorf("aimd: floor %d, low %v, high %v, decrease %v, drop %v: the floor is 1 to the limit, 1 <= low <= high, and the factors are above 0, to 1",
+			b.AIMD.Floor, b.AIMD.Low, b.AIMD.High, b.AIMD.Decrease, b.AIMD.Drop)
 	case b.Order == Adaptive && b.CoDel.Interval == 0:
 		return fmt.Errorf("order adaptive needs a codel interval: after so long without an empty queue it is LIFO")
 	}

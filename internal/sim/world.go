@@ -129,7 +129,7 @@ func (w *world) newTier(i int, seed uint64) (*tier, error) {
 	for n := range max(t.Instances, 1) {
 		in := &instance{tier: t, index: int32(n)}
 		if b := t.Policy.Baseline; b != nil {
-			in.queue = &queue{Baseline: *b}
+			in.queue = &queue{Baseline: *b, begun: *b}
 		} else {
 			core, err := admission.New(*t.Policy.Core)
 			if err != nil {
