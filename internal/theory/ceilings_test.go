@@ -140,7 +140,7 @@ func TestSizeAwareAgainstSubsets(t *testing.T) {
 func TestRetryAmplification(t *testing.T) {
 	for _, attempts := range []int{1, 2, 3, 4} {
 		for layers := range 4 {
-			for _, p := range []float64{0, 1e-9, 0.1, 0.5, 0.999, 1} {
+			for _, p := range []float64{0, 1e-9, 0.1, 0.5, 0.999, 1 - 1e-12, 1} {
 				calls, fails := 1.0, p // of one call at the layer, from the bottom up
 				for range layers {
 					var tries, reach float64 = 0, 1

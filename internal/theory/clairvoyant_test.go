@@ -177,10 +177,9 @@ func TestClairvoyantBoundsAnyDeadlines(t *testing.T) {
 		}
 	}
 	t.Logf("seed %d: bound %d, possible %d, %d of 10,000 exact", seed, bound, possible, exactly)
-	// Not a law of nature but a check of the two relaxations: either alone is
-	// looser on these cases.
-	if bound > possible*105/100 {
-		t.Errorf("seed %d: the bounds add up to %d, %d are possible: more than 5 %% above", seed, bound, possible)
+	// Not a law of nature, but they should stay of use: measured is 0.8 %.
+	if bound > possible*102/100 {
+		t.Errorf("seed %d: the bounds add up to %d, %d are possible: more than 2 %% above", seed, bound, possible)
 	}
 }
 
@@ -347,10 +346,16 @@ func TestClairvoyantByHand(t *testing.T) {
 		{[]Job{{5, 1, 3}}, 0, true}, // ends before it arrives
 		{[]Job{{0, 10 * ms, 10 * ms}, {0, 11 * ms, 10 * ms}}, 1, true},
 		{[]Job{{0, end, end}, {end, 0, end}}, 2, true}, // no deadline, and no overflow
+		{[]Job{{end, 1, end}}, 0, true},
 		// The long one blocks three short ones.
 		{[]Job{{0, 9 * ms, 10 * ms}, {1 * ms, 3 * ms, 11 * ms}, {2 * ms, 3 * ms, 12 * ms}, {2 * ms, 3 * ms, 12 * ms}}, 3, true},
 		// The later one is more urgent: both fit, with an idle server at first.
 		{[]Job{{0, 5 * ms, 20 * ms}, {1 * ms, 2 * ms, 3 * ms}}, 2, false},
+		// One who is patient among three who are not. With later deadlines all
+		// four would be in time; it is the earlier arrivals that bound it.
+		{[]Job{{0, 1, 1000}, {1, 5, 6}, {1, 5, 6}, {1, 5, 6}}, 2, false},
+		// The same, when the three come late: now earlier arrivals would do.
+		{[]Job{{0, 1, 100}, {90, 8, 98}, {90, 8, 98}, {90, 8, 98}}, 2, false},
 		// The one that is out of order does not fit its window: the rest is agreeable.
 		{[]Job{{0, 5 * ms, 20 * ms}, {1 * ms, 3 * ms, 3 * ms}}, 1, true},
 	} {

@@ -29,8 +29,8 @@ func TestMMcAgreesWithItself(t *testing.T) {
 			q := MMc{c, load * float64(c) / 0.05, 0.05}
 			far := 40 / min(q.spare(), 20)
 			// The wait decays with the spare rate, the response with 1/mean if that is slower.
-			near(t, integral(q.WaitTail, 40/q.spare(), 20_000), q.MeanWait(), 1e-7, "integral of the wait, %+v", q)
-			near(t, integral(q.ResponseTail, far, 20_000), q.MeanResponse(), 1e-7, "integral of the response, %+v", q)
+			near(t, integral(q.WaitTail, 40/q.spare(), 4000), q.MeanWait(), 1e-7, "integral of the wait, %+v", q)
+			near(t, integral(q.ResponseTail, far, 4000), q.MeanResponse(), 1e-7, "integral of the response, %+v", q)
 			for _, x := range []float64{0.001, 0.05, 0.4} {
 				// P(S > x), or S = u and the wait above x - u.
 				want := math.Exp(-x/0.05) + integral(func(u float64) float64 {
@@ -90,6 +90,14 @@ func TestMMcKBalances(t *testing.T) {
 				}
 				near(t, sum, 1, 1e-11, "%+v: sum of all", q)
 				near(t, q.Loss(), q.State(c+depth), 1e-11, "%+v: loss", q)
+			}
+		}
+	}
+	for _, load := range []float64{0.01, 1.01, 1.5, 1e8} { // load^depth is no float64
+		q := MMcK{2, 5000, load * 40, 0.05}
+		for _, v := range []float64{q.Loss(), q.MeanWait(), q.State(2), q.State(5002), q.WaitTail(1), q.ResponseTail(1)} {
+			if !(v >= 0 && v <= 5000*0.05) {
+				t.Errorf("%+v gives %v", q, v)
 			}
 		}
 	}
@@ -268,6 +276,11 @@ func TestErlangALimits(t *testing.T) {
 	q := ErlangA{8, 16, 1, 1e5} // sums up to e^200,000 and more: rescaled
 	near(t, q.Abandon(), 0.5, 1e-9, "fluid")
 	near(t, q.Busy(), 1, 1e-12, "fluid, busy")
+	for patience := 150.0; patience < 220; patience++ { // at 188 the sums reach 1e200
+		q := ErlangA{8, 16, 1, patience}
+		near(t, q.Abandon(), 0.5, 1e-9, "fluid, %+v", q)
+		near(t, q.Busy(), 1, 1e-12, "fluid, busy, %+v", q)
+	}
 	// Sums that must not overflow or vanish.
 	for _, q := range []ErlangA{{1, 1e6, 1, 1}, {1, 1e-300, 1, 1}, {500, 1, 1, 1}, {1, 1e12, 1e-300, 1e-300}} {
 		for _, v := range []float64{q.Busy(), q.Abandon(), q.MeanWait()} {
