@@ -4,9 +4,8 @@ import "math"
 
 // An MMcK is the queue M/M/c/K, first come first served: as MMc, but at most
 // Depth requests wait and whoever finds the queue full is refused. K, the most
-// that are inside, is Servers + Depth. It is stable at any load; up
-// to 1e9 is allowed. All
-// distributions are those of the requests that were accepted.
+// that are inside, is Servers + Depth. It is stable at any load; up to 1e9 is
+// allowed. Waits and responses are those of the requests that were accepted.
 type MMcK struct {
 	Servers int     // 1 or more
 	Depth   int     // how many may wait, 0 or more
@@ -23,7 +22,8 @@ func (q MMcK) check() {
 // Load returns the offered load as a share of the capacity.
 func (q MMcK) Load() float64 { return q.Rate * q.Mean / float64(q.Servers) }
 
-// geometric returns 1 + r + ... + r^(n-1).
+// geometric returns 1 + r + ... + r^(n-1), also where r is so near to 1 that
+// (r^n - 1)/(r - 1) is not.
 func geometric(r float64, n int) float64 {
 	if n == 0 || r == 0 {
 		return min(1, float64(n))
