@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -139,6 +140,26 @@ func TestPageHasTheFiguresOfTheText(t *testing.T) {
 			if !strings.Contains(table, x.plain(c.unit)) || !strings.Contains(table, x.spread(c.unit)) {
 				t.Errorf("the text has no %s %s", x.plain(c.unit), x.spread(c.unit))
 			}
+		}
+	}
+}
+
+// The parts of a bar follow each other and fill it.
+func TestBarsAreFull(t *testing.T) {
+	for i, p := range sample(len(shapes), 1).Policies {
+		at := 0.0
+		for _, s := range rowOf(i, p).Shares {
+			var from, width float64
+			if _, err := fmt.Sscanf(s.From+" "+s.Width, "%f%% %f%%", &from, &width); err != nil {
+				t.Fatal(err)
+			}
+			if math.Abs(from-at) > 0.02 { // two roundings to 0.01
+				t.Errorf("%s of %s begins at %v, and what is before it ends at %v", s.End, p.Name, from, at)
+			}
+			at = from + width
+		}
+		if math.Abs(at-100) > 0.02 {
+			t.Errorf("the bar of %s ends at %v %%", p.Name, at)
 		}
 	}
 }

@@ -65,6 +65,15 @@ func TestTextFitsItsWidth(t *testing.T) {
 	}
 }
 
+// A wide terminal is for the sparkline, not for a name without an end.
+func TestLongNamesAreCut(t *testing.T) {
+	r := sample(1, 1)
+	r.Policies[0].Name = strings.Repeat("n", 100)
+	if got := show(t, r, maxColumns, false); !strings.Contains(got, "\n"+strings.Repeat("n", maxName-2)+"… ") {
+		t.Errorf("not cut to %d in\n%s", maxName-1, got)
+	}
+}
+
 // Colours are marks of their own: with them taken away the text is the same, so
 // nothing is said by colour alone.
 func TestColourSaysNothing(t *testing.T) {
@@ -115,6 +124,7 @@ func TestSparkline(t *testing.T) {
 		{"two columns a bin", bins(2, 16, 8), 4, 8, 4, "██▄▄"},
 		{"two bins a column", bins(1, 8, 0, 0, 0), 4, 8, 2, "▄·"},
 		{"shorter than the others", bins(1, 8, 8), 4, 8, 4, "██"},
+		{"ends within a column", []sim.Bin{{End: 1750 * time.Millisecond, InTime: 14}}, 2, 8, 2, "██"},
 		{"a trickle is not nothing", bins(1, 1, 8000), 2, 8000, 2, "▁█"},
 	} {
 		if got := sparkline(c.series, sampleLength/60*time.Duration(c.length), c.top, c.width); got != c.want {
