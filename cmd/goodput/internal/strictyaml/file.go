@@ -36,7 +36,7 @@ const (
 // A File is a parsed file, with what was found wrong in it so far.
 type File struct {
 	name     string
-	lines    []string
+	lines    [][]rune // columns count characters
 	root     *tree
 	names    map[string]string // of mappings that have one, by their path
 	seen     []Node            // every value asked for, to attach sentences of others
@@ -48,9 +48,8 @@ type File struct {
 // given twice are errors of the File.
 func Parse(name string, src []byte) (*File, error) {
 	f := &File{name: name, names: map[string]string{}}
-	text := f.scan(src)
-	if len(f.problems) == 0 {
-		f.parse(text)
+	if tokens := f.scan(src); len(f.problems) == 0 {
+		f.parse(tokens)
 	}
 	if f.root == nil || f.root.kind != mapping {
 		return nil, f.Err()
@@ -76,17 +75,25 @@ func (f *File) Err() error {
 // A position is a place in the file, counted from 1; the column in characters.
 type position struct{ line, column int }
 
-func (f *File) fail(at position, format string, args ...any) {
+// maxKept bounds the memory that a hostile file takes with its errors.
+const maxKept = 10_000
+
+// fail adds a problem and returns it, for what it contradicts.
+func (f *File) fail(at position, format string, args ...any) *Problem {
+	if len(f.problems) == maxKept {
+		return &Problem{} // nobody reads so far
+	}
 	f.problems = append(f.problems, Problem{
 		Line: at.line, Column: at.column, Sentence: fmt.Sprintf(format, args...),
 	})
+	return &f.problems[len(f.problems)-1]
 }
 
 // Errors is all that is wrong with a file.
 type Errors struct {
 	File     string
 	Problems []Problem // in the order of lines
-	lines    []string
+	lines    [][]rune
 }
 
 // A Problem is one thing that is wrong, in one sentence.
@@ -131,7 +138,7 @@ func (e *Errors) excerpt(b *strings.Builder, line, column int) {
 	if line > len(e.lines) {
 		return
 	}
-	text, at := []rune(e.lines[line-1]), max(column-1, 0)
+	text, at := e.lines[line-1], max(column-1, 0)
 	at = min(at, len(text))
 	before, after := "", ""
 	if from := at - maxExcerpt/2; from > 0 && len(text) > maxExcerpt {

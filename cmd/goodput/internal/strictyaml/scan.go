@@ -9,35 +9,41 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// scan checks what can be checked before parsing and returns the text with its
-// ends of line as \n.
-func (f *File) scan(src []byte) string {
+// scan checks what can be checked before parsing and returns the words and signs of
+// the text.
+func (f *File) scan(src []byte) token.Tokens {
 	whole := position{}
 	switch {
 	case len(src) > MaxBytes:
 		f.fail(whole, "the file has %d bytes, at most %d are read", len(src), MaxBytes)
-		return ""
+		return nil
 	case strings.HasPrefix(string(src), "\xff\xfe") || strings.HasPrefix(string(src), "\xfe\xff"):
 		f.fail(whole, "the file is in UTF-16: save it as UTF-8")
-		return ""
+		return nil
 	}
 	text := strings.TrimPrefix(string(src), "\ufeff")
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	if strings.TrimSpace(text) == "" {
 		f.fail(whole, "the file is empty")
-		return ""
+		return nil
 	}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		if at, what := unprintable(line); what != "" {
 			f.fail(whole, "this is not a text file: %s in line %d, column %d", what, i+1, at)
-			return ""
+			return nil
 		}
 	}
-	f.lines = lines
-	f.checkTabs()
-	f.checkTokens(text)
-	return text
+	for _, line := range lines {
+		f.lines = append(f.lines, []rune(line))
+	}
+	f.checkTabs(lines)
+	if len(f.problems) > 0 {
+		return nil
+	}
+	tokens := lexer.Tokenize(text)
+	f.checkTokens(tokens)
+	return tokens
 }
 
 // unprintable returns the column and the kind of the first character that no text
@@ -57,8 +63,8 @@ func unprintable(line string) (column int, what string) {
 }
 
 // checkTabs: YAML counts spaces, and a tab is no number of them.
-func (f *File) checkTabs() {
-	for i, line := range f.lines {
+func (f *File) checkTabs(lines []string) {
+	for i, line := range lines {
 		indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 		if at := strings.IndexByte(indent, '\t'); at >= 0 && len(indent) < len(line) {
 			f.fail(position{i + 1, at + 1}, "a tab in the indentation: YAML allows spaces only")
@@ -77,13 +83,11 @@ var refused = map[token.Type]string{
 }
 
 // checkTokens refuses what would be expensive to parse, or surprising.
-func (f *File) checkTokens(text string) {
-	if len(f.problems) > 0 {
-		return
-	}
+func (f *File) checkTokens(tokens token.Tokens) {
 	var keys, depth, entries, line int
 	var begun bool
-	for _, t := range lexer.Tokenize(text) {
+	var item token.Position // of the last token, if it begins an item of a list
+	for _, t := range tokens {
 		at := position{t.Position.Line, t.Position.Column}
 		if t.Position.Line != line {
 			line, entries = t.Position.Line, 0
@@ -100,15 +104,25 @@ func (f *File) checkTokens(text string) {
 			keys++
 		case token.SequenceEntryType:
 			entries++
+			if at.line > item.Line && at.column <= item.Column {
+				f.fail(position{item.Line, item.Column}, "an item of a list has no value")
+				return // the parser's time grows with the square of these
+			}
 		case token.SequenceStartType, token.MappingStartType:
 			depth++
 		case token.SequenceEndType, token.MappingEndType:
 			depth--
 		}
-		begun = true
+		begun, item = true, token.Position{}
+		if t.Type == token.SequenceEntryType {
+			item = *t.Position
+		}
 		switch why := refused[t.Type]; {
 		case why != "":
 			f.fail(at, "%s", why)
+			if t.Type == token.DirectiveType {
+				return // what follows is another document
+			}
 		case keys > maxKeys:
 			f.fail(at, "more than %d keys", maxKeys)
 			return

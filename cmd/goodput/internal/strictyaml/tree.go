@@ -46,13 +46,13 @@ func (k kind) String() string {
 
 // parse fills f.root. The library is recovered from, since it reads what anybody
 // wrote and a panic in it is one more sentence.
-func (f *File) parse(text string) {
+func (f *File) parse(tokens token.Tokens) {
 	defer func() {
 		if r := recover(); r != nil {
 			f.fail(position{}, "this is not YAML: the parser gave up (%v)", r)
 		}
 	}()
-	file, err := parser.ParseBytes([]byte(text), 0, parser.AllowDuplicateMapKey())
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if syntax := (*yaml.SyntaxError)(nil); errors.As(err, &syntax) {
 		p := syntax.Token.Position
 		f.fail(position{p.Line, p.Column}, "this is not YAML: %s", plain(syntax.Message))
@@ -87,6 +87,7 @@ func (f *File) parse(text string) {
 var sentences = []struct{ has, say string }{
 	{"mapping value is not allowed", "a key where none can be: check the indentation, and put text that has \": \" in quotes"},
 	{"sequence end token", "the [ is not closed"},
+	{"could not find flow mapping end", "the { is not closed"},
 	{"could not find flow map content", "the { is not closed"},
 	{"could not find end character of", "the quote is not closed"},
 	{"non-map value is specified", "no key: every line of a mapping is \"key: value\""},
@@ -125,8 +126,20 @@ func start(n ast.Node) position {
 	return position{t.Position.Line, t.Position.Column}
 }
 
+// visible moves a position past the blanks that the parser counts to a value.
+func (f *File) visible(at position) position {
+	if at.line > len(f.lines) {
+		return at
+	}
+	line := f.lines[at.line-1]
+	for at.column >= 1 && at.column < len(line) && (line[at.column-1] == ' ' || line[at.column-1] == '\t') {
+		at.column++
+	}
+	return at
+}
+
 func (f *File) build(n ast.Node, path []string) *tree {
-	t := &tree{at: start(n), path: path}
+	t := &tree{at: f.visible(start(n)), path: path}
 	if len(path) > maxDepth {
 		f.fail(t.at, "nested more than %d deep", maxDepth)
 		return t
@@ -161,15 +174,14 @@ func (f *File) entries(t *tree, values []*ast.MappingValueNode) {
 	first := map[string]*key{}
 	for _, v := range values {
 		tok := v.Key.GetToken()
-		k := &key{name: tok.Value, at: start(v)}
+		k := &key{name: tok.Value, at: f.visible(start(v))}
 		k.value = f.build(v.Value, join(t.path, k.name))
 		if k.value.kind == null {
 			k.value.at = k.at // an empty value is nowhere; its key is
 		}
 		if before := first[k.name]; before != nil {
-			f.fail(k.at, "%s is given twice", k.name)
-			last := &f.problems[len(f.problems)-1]
-			last.Other = append(last.Other, Place{before.at.line, before.at.column})
+			p := f.fail(k.at, "%s is given twice", k.name)
+			p.Other = append(p.Other, Place{before.at.line, before.at.column})
 			continue
 		}
 		first[k.name] = k

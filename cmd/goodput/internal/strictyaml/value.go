@@ -46,9 +46,8 @@ func (n Node) Clash(other Node, format string, args ...any) {
 	if n.tree == nil {
 		return
 	}
-	n.Fail(format, args...)
+	p := n.f.fail(n.tree.at, format, args...)
 	if other.tree != nil {
-		p := &n.f.problems[len(n.f.problems)-1]
 		p.Other = append(p.Other, Place{other.tree.at.line, other.tree.at.column})
 	}
 }
