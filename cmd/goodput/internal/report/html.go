@@ -251,3 +251,6 @@ func (d detail) Bytes(n int64) string {
 
 // Thousands is n in groups of three digits, for the template.
 func (d detail) Thousands(n int) string { return thousands(uint64(max(n, 0))) }
+
+// Count is Thousands for what is never negative.
+func (d detail) Count(n uint64) string { return thousands(n) }

@@ -138,7 +138,10 @@ type tier struct {
 	PeakAge    number   `json:"peak_age_seconds"`
 	PeakBehind int      `json:"peak_behind"`
 	Restarts   int      `json:"restarts"`
-	Mean       number   `json:"mean_work_seconds"`
+	Arrivals   uint64   `json:"arrivals"`
+	Served     uint64   `json:"served"`
+	Refused    uint64   `json:"refused"`
+	Capacity   number   `json:"capacity_per_second"`
 	Limiter    *limiter `json:"limiter"` // null for a baseline
 }
 
@@ -191,7 +194,10 @@ type series struct {
 }
 
 type ceilings struct {
-	NoQueue     *float64 `json:"no_queue_ratio"` // null if it is not known
+	Offered     number   `json:"offered_per_second"`
+	Capacity    number   `json:"capacity_per_second"`
+	Exact       bool     `json:"clairvoyant_exact"` // the optimum of the pooled server, not a bound above it
+	NoQueue     *float64 `json:"no_queue_ratio"`    // null if it is not known
 	SizeAware   *float64 `json:"size_aware_ratio"`
 	Clairvoyant *float64 `json:"clairvoyant_ratio"`
 	Jobs        int      `json:"clairvoyant_jobs"`
@@ -209,6 +215,7 @@ func (r *Report) document() document {
 		Version: JSONVersion, Program: r.Program, Command: r.Command, Scenario: r.Scenario, About: r.About,
 		Rule: r.Rule, Measured: r.measured(), Why: r.Why, Seed: r.Seed, Runs: len(r.Policies[0].Runs),
 		Ceilings: ceilings{
+			Offered: number(r.Ceilings.Offered), Capacity: number(r.Ceilings.Capacity), Exact: r.Ceilings.Exact,
 			NoQueue: known(r.Ceilings.NoQueue), SizeAware: known(r.Ceilings.SizeAware),
 			Clairvoyant: known(r.Ceilings.Clairvoyant), Jobs: r.Ceilings.Jobs,
 			Missing: append([]string{}, r.Ceilings.Missing...),
@@ -304,7 +311,8 @@ func distributionOf(h *hist.Histogram) distribution {
 func tierOf(t *sim.TierResult) tier {
 	out := tier{
 		Name: t.Name, PeakQueue: t.PeakQueue, PeakBytes: t.PeakBytes, PeakInUse: t.PeakInUse,
-		PeakAge: secs(t.PeakAge), PeakBehind: t.PeakBehind, Restarts: t.Restarts, Mean: secs(t.Mean),
+		PeakAge: secs(t.PeakAge), PeakBehind: t.PeakBehind, Restarts: t.Restarts,
+		Arrivals: t.Arrivals, Served: t.Served, Refused: t.Refused, Capacity: number(t.Capacity),
 	}
 	if s := t.Stats; s != nil {
 		d := s.Derivation
