@@ -66,11 +66,12 @@ const program = "cmd/goodput"
 // programImports lists the imports among the packages of the program that are
 // wanted, "from > to", with the reason. Whatever is not here goes through main.
 var programImports = map[string]string{
-	"admin > build":   "the version is a page",
-	"admin > metrics": "the metrics are a page, and the state page counts as they do",
-	"demo > load":     "its arrivals are the generator's",
-	"metrics > build": "the version is a metric",
-	"watch > metrics": "the log counts as the metrics do",
+	"admin > build":      "the version is a page",
+	"admin > metrics":    "the metrics are a page, and the state page counts as they do",
+	"demo > load":        "its arrivals are the generator's",
+	"metrics > build":    "the version is a metric",
+	"replay > accesslog": "a log is what it plays",
+	"watch > metrics":    "the log counts as the metrics do",
 
 	"policy > strictyaml":   "the limiter part of a file",
 	"scenario > flags":      "a size in a criterion is written as in a flag",

@@ -1,0 +1,65 @@
+package replay
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/goodput/goodput/admission"
+	"github.com/goodput/goodput/cmd/goodput/internal/accesslog"
+)
+
+// Rule is the depth by the rule of thumb: what the slots serve in the objective.
+func (s *Survey) Rule(slots int, objective time.Duration) int {
+	if s.Sampled == 0 {
+		return 1
+	}
+	return int(min(max(math.Round(float64(slots)*objective.Seconds()/s.Mean().Seconds()), 1), admission.DefaultMaxItems))
+}
+
+// About says what is played, in two sentences.
+func (s *Survey) About(o Options) string {
+	load := s.Load(o.Slots)
+	text := fmt.Sprintf("%d requests in %s, mean service %s: %.2f times what %d slots can serve, on average.",
+		s.Used, brief(s.Span()), brief(s.Mean()), load, o.Slots)
+	if o.Load > 0 {
+		text += fmt.Sprintf(" Time is divided by %.3g, so that %g times the capacity is offered.", o.Load/load, o.Load)
+	}
+	return text
+}
+
+// Notes say how many lines were used, which were not and why, and what each file
+// was taken to be.
+func (s *Survey) Notes(sum *accesslog.Summary) []string {
+	notes := []string{fmt.Sprintf(
+		"Of %d lines %d are played: %d have a service time, %d get one drawn from the others.",
+		sum.Lines, s.Used, s.Sampled, s.Drawn)}
+	add := func(n int64, format string) {
+		if n > 0 {
+			notes = append(notes, fmt.Sprintf(format, n))
+		}
+	}
+	add(sum.Skipped, "%d lines were skipped.")
+	add(s.Answered, "%d requests were answered without the service and are left out.")
+	add(s.Streams, "%d upgraded connections are left out: they hold no slot while they are open.")
+	add(s.Floors, "%d service times are lower bounds: the request was cut off, or logged early.")
+	add(sum.Duplicates, "%d duplicate lines were dropped.")
+	add(sum.OutOfOrder, "%d lines were out of order and have been sorted.")
+	for i := range sum.Files {
+		f := &sum.Files[i]
+		notes = append(notes, fmt.Sprintf("%s: %s %s", f.Name, f.Format, f.Rule))
+		for _, n := range f.Notes {
+			notes = append(notes, fmt.Sprintf("%s:%d: %s, %d lines; the first: %s", f.Name, n.First, n.Why, n.Lines, n.Example))
+		}
+	}
+	return append(notes, sum.Warnings...)
+}
+
+// brief prints a duration to three figures.
+func brief(d time.Duration) string {
+	if d <= 0 {
+		return "0s"
+	}
+	unit := time.Duration(math.Pow(10, max(0, math.Floor(math.Log10(float64(d)))-2)))
+	return d.Round(unit).String()
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/goodput/goodput/cmd/goodput/internal/report"
+)
+
+// An output is where a report goes, and as what.
+type output struct {
+	format string // text, json, html, or auto
+	file   string // - is stdout
+}
+
+// kind is the format, by the name of the file if nobody said.
+func (o output) kind() string {
+	if o.format != "auto" {
+		return o.format
+	}
+	switch ext := strings.ToLower(path.Ext(o.file)); ext {
+	case ".html", ".json":
+		return ext[1:]
+	}
+	return "text"
+}
+
+// render writes r in the format of o.
+func (o output) render(w io.Writer, r *report.Report) error {
+	switch o.kind() {
+	case "json":
+		return r.JSON(w)
+	case "html":
+		return r.HTML(w)
+	}
+	width, colour := report.Columns, false
+	if o.file == "-" {
+		width, colour = report.Terminal(os.Stdout)
+	}
+	return r.Text(w, width, colour)
+}
+
+// write writes a report as a whole, or not: no half of one overwrites the last.
+func (o output) write(stdout io.Writer, text []byte) (err error) {
+	if o.file == "-" {
+		_, err = stdout.Write(text)
+	} else {
+		err = os.WriteFile(o.file, text, 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("write the result: %w", err)
+	}
+	return nil
+}

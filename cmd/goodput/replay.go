@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goodput/goodput/cmd/goodput/internal/accesslog"
+	"github.com/goodput/goodput/cmd/goodput/internal/build"
+	"github.com/goodput/goodput/cmd/goodput/internal/flags"
+	"github.com/goodput/goodput/cmd/goodput/internal/replay"
+	"github.com/goodput/goodput/cmd/goodput/internal/report"
+	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
+	"github.com/goodput/goodput/internal/sim"
+)
+
+// replayCmd plays the arrivals of access logs through policies.
+type replayCmd struct {
+	Logs []string `arg:"" name:"log" help:"Access logs or traces, plain or gzip, any number; - is stdin."`
+
+	Limit     flags.Count `required:"" placeholder:"N" help:"Requests that the service runs at once."`
+	Objective flags.Span  `placeholder:"DURATION" default:"1s" help:"Latency that the p99 of admitted requests must meet (${default})."`
+	Deadline  flags.Span  `placeholder:"DURATION" help:"When the callers stop caring (they never do, and the objective is what in time means)."`
+	Load      float64     `placeholder:"FACTOR" help:"Compress or stretch time so that so many times the capacity is offered: 0.01 to 100 (as recorded)."`
+	Compare   []string    `placeholder:"A,B" default:"goodput,none,reject" help:"Policies: goodput, ${baselines} (${default})."`
+	Depth     flags.Count `placeholder:"N" help:"Queue of fifo and lifo (limit x objective / mean service time, the rule of thumb)."`
+	Seed      uint64      `placeholder:"N" default:"1" help:"Seed of the service times that the log does not have (${default})."`
+
+	LogFormat      string        `placeholder:"FORMAT" enum:"${logformats}" default:"auto" help:"How the lines are laid out: ${logformats} (${default})."`
+	Columns        string        `placeholder:"LIST" help:"What csv and json hold: arrival=TIMESTAMP,service=0.1ms*ContextTokens+20ms*GeneratedTokens. Fields: arrival or end, queue, service, total, status, class, path, cost, size."`
+	Pattern        string        `placeholder:"REGEXP" help:"A line of any other format, with groups: (?P<arrival>...) (?P<service_ms>...)."`
+	Class          []string      `sep:"none" placeholder:"NAME=PATH" help:"Put a path in a class, * is anything; with a cost: search=/api/search*,cost=8. May be given more than once, the first that fits decides."`
+	Zone           string        `placeholder:"ZONE" help:"Zone of stamps that have none: Europe/Berlin (UTC)."`
+	Unit           time.Duration `placeholder:"UNIT" help:"Unit of the last number of apache lines (1us)."`
+	KeepDuplicates bool          `help:"Count identical lines as often as they come."`
+
+	Format string `placeholder:"FORMAT" enum:"text,json,html,auto" default:"auto" help:"Result as text, json or html; auto goes by the name of the output, and is text on stdout (${default})."`
+	Output string `placeholder:"FILE" default:"-" help:"Where the result goes; - is stdout (${default})."`
+}
+
+// Validate is called by kong and states what is wrong in one sentence.
+func (c *replayCmd) Validate() error {
+	if c.Load != 0 && !(c.Load >= 0.01 && c.Load <= 100) {
+		return fmt.Errorf("--load %v is out of range: 0.01 to 100 times the capacity", c.Load)
+	}
+	known := append([]string{"goodput"}, sim.Baselines...)
+	for i, name := range c.Compare {
+		switch {
+		case !slices.Contains(known, name):
+			return fmt.Errorf("--compare: policy %q is unknown%s", name, strictyaml.Unknown(name, known))
+		case slices.Contains(c.Compare[:i], name):
+			return fmt.Errorf("--compare has %q twice", name)
+		}
+	}
+	if len(c.Compare) == 0 {
+		return errors.New("--compare has no policy: goodput, for example")
+	}
+	o, err := c.options()
+	if err == nil {
+		err = o.Validate()
+	}
+	return err
+}
+
+func (c *replayCmd) options() (o accesslog.Options, err error) {
+	o = accesslog.Options{
+		Format: accesslog.Format(c.LogFormat), Columns: c.Columns, Pattern: c.Pattern, Unit: c.Unit,
+		KeepDuplicates: c.KeepDuplicates, Stdin: os.Stdin,
+	}
+	if c.Zone != "" {
+		if o.Zone, err = time.LoadLocation(c.Zone); err != nil {
+			return o, fmt.Errorf("--zone %q is not a zone, such as Europe/Berlin", c.Zone)
+		}
+	}
+	for _, text := range c.Class {
+		class, err := replay.ParseClass(text)
+		if err != nil {
+			return o, fmt.Errorf("--class %w", err)
+		}
+		o.Classes = append(o.Classes, class)
+	}
+	return o, nil
+}
+
+// Run reads the logs, plays them and writes one report.
+func (c *replayCmd) Run(stdout io.Writer) error {
+	o, err := c.options()
+	if err != nil {
+		return usage(err)
+	}
+	log, err := accesslog.Open(c.Logs, o)
+	if err != nil {
+		return usage(err)
+	}
+	defer log.Close()
+	survey, err := replay.Look(log)
+	if err != nil {
+		return err
+	}
+	if why := survey.Void(log.Summary()); why != "" {
+		for _, n := range survey.Notes(log.Summary()) {
+			fmt.Fprintln(os.Stderr, n)
+		}
+		return void(fmt.Errorf("no answer: %s", why))
+	}
+	r, err := c.play(survey, log.Summary())
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	to := output{c.Format, c.Output}
+	if err := to.render(&text, r); err != nil {
+		return err
+	}
+	return to.write(stdout, text.Bytes())
+}
+
+func (c *replayCmd) play(survey *replay.Survey, sum *accesslog.Summary) (*report.Report, error) {
+	objective := c.Objective.Duration()
+	o := replay.Options{
+		Policy: replay.Fixed(int(c.Limit), objective), Slots: int(c.Limit), Deadline: c.Deadline.Duration(),
+		Load: c.Load, Depth: int(c.Depth), Compare: c.Compare, Seed: c.Seed,
+	}
+	if o.Depth == 0 {
+		o.Depth = survey.Rule(o.Slots, objective)
+	}
+	if err := o.Policy.Validate(); err != nil {
+		return nil, usage(fmt.Errorf("--%w", err))
+	}
+	results, ceilings, err := survey.Run(o)
+	if err != nil {
+		return nil, err
+	}
+	r := &report.Report{
+		Scenario: "replay", About: survey.About(o), Program: build.Read().String(), Command: c.again(), Seed: c.Seed,
+		Ceilings: ceilings, Notes: survey.Notes(sum),
+	}
+	for _, run := range results {
+		r.Policies = append(r.Policies, report.Policy{Name: run.Policy, Runs: []*sim.Result{run}})
+	}
+	return r, nil
+}
+
+// again is the command that makes the same report.
+func (c *replayCmd) again() string {
+	command := fmt.Sprintf("goodput replay %s --limit %d --objective %v", strings.Join(c.Logs, " "), c.Limit, c.Objective.Duration())
+	if c.Deadline != 0 {
+		command += fmt.Sprintf(" --deadline %v", c.Deadline.Duration())
+	}
+	if c.Load != 0 {
+		command += fmt.Sprintf(" --load %v", c.Load)
+	}
+	if c.Columns != "" {
+		command += fmt.Sprintf(" --columns %q", c.Columns)
+	}
+	return command + " --compare " + strings.Join(c.Compare, ",")
+}
+
+// logFormats are the names for --log-format, for the help.
+func logFormats() string {
+	var names []string
+	for _, f := range accesslog.Formats {
+		names = append(names, string(f))
+	}
+	return strings.Join(names, ",")
+}
