@@ -7,10 +7,11 @@ import (
 
 // Why a line is of no use, or no sample.
 const (
-	whyALBType   = "the first field is neither a type (http, https, h2, grpcs, ws, wss) nor a stamp"
-	whyALBStamp  = "the stamp is missing or not 2006-01-02T15:04:05.999999Z"
-	whyALBTimes  = "the three times behind the target are missing or not seconds"
-	whyALBTarget = "nothing was forwarded, or the target never answered"
+	whyALBType    = "the first field is neither a type (http, https, h2, grpcs, ws, wss) nor a stamp"
+	whyALBStamp   = "the stamp is missing or not 2006-01-02T15:04:05.999999Z"
+	whyALBTimes   = "the three times behind the target are missing or not seconds"
+	whyALBCreated = "the creation time is after the stamp, or a year before it"
+	whyALBTarget  = "nothing was forwarded, or the target never answered"
 )
 
 // An albParser reads the lines of AWS load balancers:
@@ -68,7 +69,9 @@ func (p *albParser) parse(line []byte, r *row) (string, error) {
 			request = ""
 		}
 	case created != 0:
-		r.Arrival = created
+		if r.Arrival = created; created > r.stamp || r.stamp-created > int64(maxSpan) {
+			return r.bad(whyALBCreated)
+		}
 	case all:
 		r.Arrival = r.stamp - int64(sum)
 	default:

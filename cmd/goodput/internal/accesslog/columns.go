@@ -63,10 +63,17 @@ func parseColumns(text string) (*mapping, error) {
 		return nil, fmt.Errorf("columns: both arrival and end are given: one of them is the stamp")
 	case end != nil && m.sums["total"] == nil && m.sums["service"] == nil:
 		return nil, fmt.Errorf("columns: end is given without total or service, so the arrival is not known")
+	case arrival.constant() && end.constant():
+		return nil, fmt.Errorf("columns: the stamp names no column, so all requests would come at once")
 	case len(m.names) > maxFields:
 		return nil, fmt.Errorf("columns: %d columns are used: at most %d", len(m.names), maxFields)
 	}
 	return m, nil
+}
+
+// constant says whether no column is in a sum.
+func (s sum) constant() bool {
+	return !slices.ContainsFunc(s, func(t term) bool { return t.column >= 0 })
 }
 
 // sum reads the right side of a field.
@@ -125,15 +132,15 @@ func (m *mapping) sum(field, text string) (s sum, err error) {
 func readUnit(field, text string, span bool) (int64, error) {
 	if span {
 		d, err := time.ParseDuration(text)
-		if err != nil || d < 0 || d > maxSpan || d == 0 && strings.Trim(text, "0.nuµmsh") != "" {
+		if err != nil || d <= 0 || d > maxSpan {
 			return 0, fmt.Errorf("columns: %s: %q is not a unit: it is a duration from 1ns to a year, such as 1ms or 0.1ms", field, text)
 		}
 		return int64(d), nil
 	}
 	d, ok := readDecimal([]byte(text))
 	n, fits := d.times(nano)
-	if !ok || !fits {
-		return 0, fmt.Errorf("columns: %s: %q is not a number", field, text)
+	if !ok || !fits || n == 0 {
+		return 0, fmt.Errorf("columns: %s: %q is not a number above 0", field, text)
 	}
 	return n, nil
 }

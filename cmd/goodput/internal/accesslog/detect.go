@@ -141,7 +141,7 @@ func (w *foreigner) look(line []byte, number int64) error {
 				number = w.first
 			}
 		}
-		return fmt.Errorf("line %d is %s, but the file begins as %s: split it, or give the format that counts", number, f, w.format)
+		return fmt.Errorf("line %d is %s, but most of the first lines are %s: split the file, or give the format that counts", number, f, w.format)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package accesslog
 
 import (
 	"bytes"
-	"strings"
 	"time"
 )
 
@@ -65,12 +64,12 @@ func (p *gcpParser) parse(line []byte, r *row) (string, error) {
 	if len(v[gcpURL]) > 0 {
 		r.path, request = targetPath(v[gcpURL])
 	}
-	details := string(v[gcpDetails])
+	details := v[gcpDetails]
 	r.Outcome = outcomeOf(r.Status)
 	switch {
-	case strings.HasPrefix(details, "client_"):
+	case bytes.HasPrefix(details, []byte("client_")):
 		r.Outcome = Cancelled
-	case strings.HasPrefix(details, "websocket"):
+	case bytes.HasPrefix(details, []byte("websocket")):
 		r.Outcome = Stream
 	}
 	switch {

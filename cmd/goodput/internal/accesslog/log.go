@@ -38,6 +38,10 @@ func Open(files []string, o Options) (*Log, error) {
 		case errors.Is(err, errEmpty) && len(files) > 1:
 			l.warn("%s is empty", name)
 		case err != nil:
+			var path *os.PathError
+			if errors.As(err, &path) && path.Path == name { // it is said already
+				err = path.Err
+			}
 			return nil, errors.Join(fmt.Errorf("%s: %w", shown(name), err), l.Close())
 		}
 		l.summary.Files = append(l.summary.Files, f)
@@ -57,10 +61,6 @@ func (rd *reader) readFile(name string) (File, error) {
 	if name != "-" {
 		opened, err := os.Open(name)
 		if err != nil {
-			var path *os.PathError
-			if errors.As(err, &path) { // the name is said already
-				err = path.Err
-			}
 			return f, err
 		}
 		defer opened.Close()

@@ -60,7 +60,7 @@ func readDecimal(b []byte) (d decimal, ok bool) {
 // readNumber is readDecimal that takes an exponent too, as programs write small
 // numbers to JSON: 5e-05.
 func readNumber(b []byte) (d decimal, ok bool) {
-	if d, ok = readDecimal(b); ok || bytes.IndexAny(b, "eE") < 0 {
+	if d, ok = readDecimal(b); ok || !bytes.ContainsAny(b, "eE") {
 		return d, ok
 	}
 	f, err := strconv.ParseFloat(string(b), 64)

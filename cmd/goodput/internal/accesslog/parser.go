@@ -9,7 +9,8 @@ import (
 // A parser reads the lines of one file. One that has seen a header remembers it;
 // nothing else of a line matters to the next.
 type parser interface {
-	// parse fills r, which is as blank leaves it, and sets its verdict. It says
+	// parse reads a line, which is not empty, into r, which is as blank leaves it,
+	// and sets its verdict. It says
 	// why where the verdict is not OK. An error is about the file: what it logs
 	// is not enough, whatever follows.
 	parse(line []byte, r *row) (why string, err error)

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -88,14 +89,15 @@ func (rd *reader) read(r io.Reader, f *File) error {
 // verdict is an error if no line of the file made sense.
 func (s *source) verdict() error {
 	for v, n := range s.f.Verdicts {
-		if Verdict(v) != Malformed && Verdict(v) != Skip && n > 0 {
+		if Verdict(v).Arrives() && n > 0 {
 			return nil
 		}
 	}
-	if len(s.f.Notes) == 0 {
-		return errEmpty
+	i := slices.IndexFunc(s.f.Notes, func(n Note) bool { return n.Verdict == Malformed })
+	if i < 0 {
+		return nil // headers, messages of a start: nothing came
 	}
-	n := s.f.Notes[0]
+	n := s.f.Notes[i]
 	return fmt.Errorf("none of its %d lines is a request of format %s: line %d: %s", s.f.Lines, s.f.Format, n.First, n.Why)
 }
 
@@ -117,6 +119,7 @@ func (rd *reader) begin(s *source) error {
 	}
 	var head []kept
 	var sample [][]byte
+	tooLong := 0
 	for size := 0; len(head) < sampleLines && size < sampleBytes; {
 		line, long, whole, err := s.next()
 		if err == io.EOF {
@@ -128,12 +131,18 @@ func (rd *reader) begin(s *source) error {
 		k := kept{bytes.Clone(line), long, whole}
 		size += len(line)
 		head = append(head, k)
-		if !long && len(line) > 0 {
+		switch {
+		case long:
+			tooLong++
+		case len(bytes.TrimSpace(line)) > 0:
 			sample = append(sample, k.line)
 		}
 	}
-	if len(sample) == 0 {
-		return fmt.Errorf("%w of lines that can be read: %d are empty or longer than the limit", errEmpty, len(head))
+	switch {
+	case len(sample) == 0 && tooLong > 0:
+		return fmt.Errorf("each of the %d first lines is longer than the limit of %d bytes", tooLong, s.max)
+	case len(sample) == 0:
+		return errEmpty
 	}
 	var err error
 	if s.f.Format, err = rd.k.detect(sample); err != nil {

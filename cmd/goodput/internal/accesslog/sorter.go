@@ -217,15 +217,16 @@ type walker struct {
 }
 
 func (c *walker) next() (ok bool, err error) {
-	var b [entrySize]byte
-	switch _, err := io.ReadFull(c.r, b[:]); {
-	case err == io.EOF:
+	b, err := c.r.Peek(entrySize)
+	switch {
+	case err == io.EOF && len(b) == 0:
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("read records from the temporary file: %w", err)
 	}
-	c.e.decode(&b)
-	return true, nil
+	c.e.decode((*[entrySize]byte)(b))
+	_, err = c.r.Discard(entrySize)
+	return true, err
 }
 
 // merge is a heap of walkers by their entries.
