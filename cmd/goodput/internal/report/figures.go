@@ -22,7 +22,7 @@ type Figures struct {
 	Offered   Figure // requests that clients wanted, a request counted once however often it is tried
 	Capacity  Figure
 	Goodput   Figure // requests answered in time
-	Ratio     Figure // goodput / min(offered, capacity)
+	Ratio     Figure // goodput / min(offered, capacity); none where nothing bounds the capacity
 	Refused   Figure // share of requests whose last attempt was refused
 	Late      Figure // share of requests that were answered too late, or given up at their deadline
 	Failed    Figure // share of requests that were lost
@@ -39,7 +39,7 @@ func (p Policy) Figures() Figures {
 		Offered:   p.over(func(r *sim.Result) float64 { return perSecond(r.Total.Requests, r.Window) }),
 		Capacity:  p.over(func(r *sim.Result) float64 { return r.Capacity }),
 		Goodput:   p.over(func(r *sim.Result) float64 { return perSecond(r.Total.InTime, r.Window) }),
-		Ratio:     p.over((*sim.Result).Ratio),
+		Ratio:     p.over(ratio),
 		Refused:   p.over(func(r *sim.Result) float64 { return share(r.Total.Refused, r.Total.Requests) }),
 		Late:      p.over(func(r *sim.Result) float64 { return share(r.Total.Late, r.Total.Requests) }),
 		Failed:    p.over(func(r *sim.Result) float64 { return share(r.Total.Failed, r.Total.Requests) }),
@@ -78,6 +78,14 @@ func perSecond(n uint64, window time.Duration) float64 { return float64(n) / win
 
 // share is NaN, no number, of nothing.
 func share(n, of uint64) float64 { return float64(n) / float64(of) }
+
+// ratio is NaN where nothing bounds the resource: there is no capacity to be a share of.
+func ratio(r *sim.Result) float64 {
+	if r.Capacity == 0 {
+		return math.NaN()
+	}
+	return r.Ratio()
+}
 
 func quantile(h *hist.Histogram, q float64) float64 {
 	d, ok := h.Quantile(q)

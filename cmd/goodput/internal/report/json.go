@@ -262,7 +262,7 @@ func known(ratio float64) *float64 {
 func runOf(r *sim.Result) run {
 	out := run{
 		Seed: r.Seed, Window: secs(r.Window), Ended: secs(r.Ended), Capacity: number(r.Capacity),
-		Ratio: number(r.Ratio()), Total: tallyOf(&r.Total), Classes: []tally{}, Tiers: []tier{},
+		Ratio: number(ratio(r)), Total: tallyOf(&r.Total), Classes: []tally{}, Tiers: []tier{},
 	}
 	for i := range r.Classes {
 		out.Classes = append(out.Classes, tallyOf(&r.Classes[i]))

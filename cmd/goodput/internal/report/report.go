@@ -90,8 +90,11 @@ func (r *Report) measured() string {
 	}
 	p := r.Policies[0]
 	f := p.Figures()
-	s := fmt.Sprintf("%s answers %s/s in time, %s %% of what was possible; %s %% are refused",
-		p.Name, f.Goodput.plain(rate), f.Ratio.plain(percent), f.Refused.plain(percent))
+	s := fmt.Sprintf("%s answers %s/s in time", p.Name, f.Goodput.plain(rate))
+	if f.Ratio.Runs > 0 {
+		s += fmt.Sprintf(", %s %% of what was possible", f.Ratio.plain(percent))
+	}
+	s += fmt.Sprintf("; %s %% are refused", f.Refused.plain(percent))
 	if f.Told.Runs > 0 {
 		s += fmt.Sprintf(", half of them within %s ms", f.Told.plain(millis))
 	}
@@ -138,21 +141,26 @@ type ceiling struct {
 
 // ceilings are those that are known, capacity first. Rates are those of the first
 // policy: all met the same load.
-func (r *Report) ceilings() []ceiling {
+func (r *Report) ceilings() (out []ceiling) {
 	f := r.Policies[0].Figures()
 	possible := min(f.Offered.Mean, f.Capacity.Mean)
-	out := []ceiling{{"capacity", 1, possible}}
-	if f.Offered.Mean < f.Capacity.Mean {
-		out[0].Name = "all that was offered"
-	}
 	add := func(name string, ratio float64) {
-		if ratio > 0 {
+		if ratio > 0 && f.Ratio.Runs > 0 {
 			out = append(out, ceiling{name, ratio, ratio * possible})
 		}
+	}
+	if f.Offered.Mean < f.Capacity.Mean {
+		add("all that was offered", 1)
+	} else {
+		add("capacity", 1)
 	}
 	c := r.Ceilings
 	add("no queue (Erlang B)", c.NoQueue)
 	add("size-aware", c.SizeAware)
-	add(fmt.Sprintf("clairvoyant, %d jobs", c.Jobs), c.Clairvoyant)
+	if c.Exact {
+		add(fmt.Sprintf("clairvoyant, %d jobs", c.Jobs), c.Clairvoyant)
+	} else {
+		add(fmt.Sprintf("clairvoyant at most, %d", c.Jobs), c.Clairvoyant)
+	}
 	return out
 }

@@ -167,4 +167,7 @@ func TestNothingHappened(t *testing.T) {
 	if strings.Contains(got, "NaN") || strings.Contains(got, "Inf") {
 		t.Errorf("not a number in\n%s", got)
 	}
+	if strings.Contains(got, "capacity  ") {
+		t.Errorf("nothing bounds the capacity, and yet there is one in\n%s", got)
+	}
 }
