@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/goodput/goodput/admission"
@@ -77,85 +78,103 @@ type Fault struct {
 	Text string // one sentence
 }
 
+// faults collects.
+type faults []Fault
+
+func (f *faults) bad(path, format string, args ...any) {
+	*f = append(*f, Fault{path, fmt.Sprintf(format, args...)})
+}
+
+// within checks the last word of a path.
+func (f *faults) within(at, name string, v, lo, hi int) {
+	if v < lo || v > hi {
+		f.bad(at+"."+name, "%s %d is out of range: %d to %d", name, v, lo, hi)
+	}
+}
+
+func (f *faults) span(at, name string, d time.Duration) {
+	if d != 0 && (d < time.Millisecond || d > admission.MaxObjective) {
+		f.bad(at+name, "%s %v is out of range: 1ms to 24h", strings.TrimPrefix(name, "."), d)
+	}
+}
+
 // Faults returns everything that is out of range or names nothing.
 func (t Topology) Faults() []Fault {
-	var out []Fault
-	bad := func(path, format string, args ...any) { out = append(out, Fault{path, fmt.Sprintf(format, args...)}) }
-	within := func(path, name string, v, lo, hi int) {
-		if v < lo || v > hi {
-			bad(path, "%s %d is out of range: %d to %d", name, v, lo, hi)
-		}
-	}
-	span := func(path, name string, d time.Duration) {
-		if d != 0 && (d < time.Millisecond || d > admission.MaxObjective) {
-			bad(path, "%s %v is out of range: 1ms to 24h", name, d)
-		}
-	}
-	span("deadline", "deadline", t.Deadline)
+	var f faults
+	f.span("", "deadline", t.Deadline)
 	if t.Deadline == 0 {
-		bad("deadline", "deadline is missing: when the caller at the door stops caring, such as 2s")
+		f.bad("deadline", "deadline is missing: when the caller at the door stops caring, such as 2s")
 	}
 	if n := len(t.Layers); n < 1 || n > 100 {
-		bad("layers", "there are %d layers: 1 to 100 are allowed", n)
+		f.bad("layers", "there are %d layers: 1 to 100 are allowed", n)
 	}
 	if n := len(t.Resources); n > 100 {
-		bad("resources", "there are %d resources: at most 100 are allowed", n)
+		f.bad("resources", "there are %d resources: at most 100 are allowed", n)
 	}
-	names := map[string]bool{}
+	resources, layers := map[string]bool{}, map[string]bool{}
 	for i, r := range t.Resources {
 		at := fmt.Sprintf("resources[%d]", i)
-		if r.Name == "" || names[r.Name] {
-			bad(at+".name", "resource %q needs a name of its own", r.Name)
+		if r.Name == "" || resources[r.Name] {
+			f.bad(at+".name", "resource %q needs a name of its own", r.Name)
 		}
-		names[r.Name] = true
-		within(at+".limit", "limit", r.Limit.Min, 1, 1<<30)
-		within(at+".limit", "limit", r.Limit.Max, r.Limit.Min, 1<<30)
+		resources[r.Name] = true
+		f.within(at, "limit", r.Limit.Min, 1, maxSlots)
+		f.within(at, "limit", r.Limit.Max, r.Limit.Min, maxSlots)
 	}
-	seen := map[string]bool{}
 	for i, l := range t.Layers {
 		at := fmt.Sprintf("layers[%d]", i)
-		if l.Name == "" || seen[l.Name] {
-			bad(at+".name", "layer %q needs a name of its own", l.Name)
+		if l.Name == "" || layers[l.Name] {
+			f.bad(at+".name", "layer %q needs a name of its own", l.Name)
 		}
-		seen[l.Name] = true
-		if l.Resource != "" && !names[l.Resource] {
-			bad(at+".resource", "resource %q is not among the resources", l.Resource)
+		layers[l.Name] = true
+		if l.Resource != "" && !resources[l.Resource] {
+			f.bad(at+".resource", "resource %q is not among the resources", l.Resource)
 		}
-		if l.Resource != "" && l.Limit == 0 {
-			bad(at+".limit", "limit is missing: without one the layer takes all of %s that it can get", l.Resource)
-		}
-		within(at+".limit", "limit", l.Limit, 0, limit.Max)
-		within(at+".replicas", "replicas", l.Replicas.Min, 0, 1e6)
-		within(at+".replicas", "replicas", l.Replicas.Max, l.Replicas.Min, 1e6)
-		within(at+".surge", "surge", l.Surge, 0, 1e6)
-		within(at+".workers", "workers", l.Workers, 0, 1e4)
-		within(at+".holds", "holds", l.Holds, 0, 1000)
-		within(at+".attempts", "attempts", l.Attempts, 0, 100)
-		within(at+".fan_out", "fan_out", l.FanOut, 0, 1e5)
-		within(at+".depth", "depth", l.Depth, 0, Most)
-		span(at+".wait", "wait", l.Wait)
-		span(at+".objective", "objective", l.Objective)
-		span(at+".retry_interval", "retry_interval", l.RetryInterval)
-		span(at+".loop", "loop", l.Loop)
-		if !(l.RetryBudget >= 0 && l.RetryBudget <= 1) {
-			bad(at+".retry_budget", "retry_budget %v is out of range: 0 to 1 retries per first attempt", l.RetryBudget)
-		}
-		known := l.Service.Mean != 0 || len(l.Classes) > 0
-		switch {
-		case known && l.Limit == 0:
-			bad(at+".limit", "limit is missing: how many requests a worker of %s runs at once", l.Name)
-		case !known && l.Objective != 0:
-			bad(at+".objective", "objective says nothing without service: how long the work of %s takes", l.Name)
-		case !known && l.Depth != 0:
-			bad(at+".depth", "depth says nothing without service; without it, say how long a request waits: wait")
-		}
-		if l.planned() {
-			if err := l.input(t.Deadline).Validate(); err != nil && t.Deadline != 0 {
-				bad(at, "%v", err)
-			}
+		l.faults(&f, at, t.Deadline)
+	}
+	return f
+}
+
+// The most of anything there is: products of these stay far from overflow of an
+// int64, 2^20 x 1000 x 10^4 x 10^5.
+const (
+	maxSlots    = 1 << 30
+	maxReplicas = 1e5
+)
+
+// faults checks a layer by itself.
+func (l Layer) faults(f *faults, at string, deadline time.Duration) {
+	f.within(at, "limit", l.Limit, 0, limit.Max)
+	f.within(at, "replicas", l.Replicas.Min, 0, maxReplicas)
+	f.within(at, "replicas", l.Replicas.Max, l.Replicas.Min, maxReplicas)
+	f.within(at, "surge", l.Surge, 0, maxReplicas)
+	f.within(at, "workers", l.Workers, 0, 1e4)
+	f.within(at, "holds", l.Holds, 0, 1000)
+	f.within(at, "attempts", l.Attempts, 0, 100)
+	f.within(at, "fan_out", l.FanOut, 0, 1e5)
+	f.within(at, "depth", l.Depth, 0, Most)
+	f.span(at, ".wait", l.Wait)
+	f.span(at, ".objective", l.Objective)
+	f.span(at, ".retry_interval", l.RetryInterval)
+	f.span(at, ".loop", l.Loop)
+	if !(l.RetryBudget >= 0 && l.RetryBudget <= 1) {
+		f.bad(at+".retry_budget", "retry_budget %v is out of range: 0 to 1 retries per first attempt", l.RetryBudget)
+	}
+	switch known := l.Service.Mean != 0 || len(l.Classes) > 0; {
+	case l.Resource != "" && l.Limit == 0:
+		f.bad(at+".limit", "limit is missing: without one the layer takes all of %s that it can get", l.Resource)
+	case known && l.Limit == 0:
+		f.bad(at+".limit", "limit is missing: how many requests a worker of %s runs at once", l.Name)
+	case !known && l.Objective != 0:
+		f.bad(at+".objective", "objective says nothing without service: how long the work of %s takes", l.Name)
+	case !known && l.Depth != 0:
+		f.bad(at+".depth", "depth says nothing without service; without it, say how long a request waits: wait")
+	}
+	if l.planned() && deadline != 0 {
+		if err := l.input(deadline).Validate(); err != nil {
+			f.bad(at, "%v", err)
 		}
 	}
-	return out
 }
 
 // planned reports whether enough is known of a layer to plan its limiter.

@@ -78,6 +78,7 @@ var programImports = map[string]string{
 	"scenario > policy":     "a scenario embeds the policy",
 	"scenario > strictyaml": "a scenario is a file",
 	"strictyaml > flags":    "a size in a file is written as in a flag",
+	"topology > strictyaml": "a topology is a file",
 }
 
 // others are the remaining packages of the root module, with the reason to be.
