@@ -95,7 +95,11 @@ func (r *Report) measured() string {
 		s += fmt.Sprintf(", %s %% of what was possible", f.Ratio.plain(percent))
 	}
 	s += fmt.Sprintf("; %s %% are refused", f.Refused.plain(percent))
-	if f.Told.Runs > 0 {
+	switch {
+	case f.Told.Runs == 0:
+	case f.Told.Mean < 10e-6: // is shown as 0.01 ms or less
+		s += ", half of them at once"
+	default:
 		s += fmt.Sprintf(", half of them within %s ms", f.Told.plain(millis))
 	}
 	if f.P99.Runs > 0 {
@@ -157,10 +161,13 @@ func (r *Report) ceilings() (out []ceiling) {
 	c := r.Ceilings
 	add("no queue (Erlang B)", c.NoQueue)
 	add("size-aware", c.SizeAware)
-	if c.Exact {
-		add(fmt.Sprintf("clairvoyant, %d jobs", c.Jobs), c.Clairvoyant)
-	} else {
-		add(fmt.Sprintf("clairvoyant at most, %d", c.Jobs), c.Clairvoyant)
+	jobs := fmt.Sprint(c.Jobs)
+	if c.Jobs >= 10_000 {
+		jobs = fmt.Sprintf("%dk", c.Jobs/1000)
 	}
+	if !c.Exact {
+		jobs = "at most, " + jobs
+	}
+	add("clairvoyant, "+jobs+" jobs", c.Clairvoyant)
 	return out
 }

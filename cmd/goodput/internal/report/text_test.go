@@ -160,6 +160,27 @@ func TestNothingToShowIsSaid(t *testing.T) {
 	}
 }
 
+// What was measured is said even if nobody has written it down, and says nothing
+// that is not known.
+func TestMeasuredIsSaidFromTheFigures(t *testing.T) {
+	r := sample(5, 1)
+	unbounded, reject := r.Policies[2], r.Policies[4]
+	unlimited := sample(1, 1).Policies[0]
+	unlimited.Runs[0].Capacity = 0
+	for _, c := range []struct {
+		p    Policy
+		want string
+	}{
+		{reject, "reject answers 1176/s in time, 98.0 % of what was possible; 67.4 % are refused, half of them at once; of what got a slot p99 is 336 ms."},
+		{unbounded, "unbounded_fifo answers 22.9/s in time, 1.9 % of what was possible; 0.0 % are refused; of what got a slot p99 is 90475 ms."},
+		{unlimited, "goodput answers 1178/s in time; 67.2 % are refused, half of them within 0.14 ms; of what got a slot p99 is 320 ms."},
+	} {
+		if got := (&Report{Policies: []Policy{c.p}}).measured(); got != c.want {
+			t.Errorf("%s\nwant\n%s", got, c.want)
+		}
+	}
+}
+
 // A run in which nothing happened, as a log without a usable line, shows dashes.
 func TestNothingHappened(t *testing.T) {
 	r := &Report{Policies: []Policy{{Name: "goodput", Runs: []*sim.Result{{Window: sampleLength}}}}}

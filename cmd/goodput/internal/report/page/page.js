@@ -67,7 +67,11 @@ function rates(series, counts) {
     return width > 0 ? counts[i] / width : null;
   });
 }
-const bounded = (values) => values.map((v) => (v < 0 ? null : v)); // -1 is no bound
+// -1 is no bound: there is no line for it, and the legend says why.
+function bounded(label, values, rest) {
+  const none = values.every((v) => v < 0);
+  return { label: none ? label + ": no bound" : label, values: values.map((v) => (v < 0 ? null : v)), dash: [], width: 1.5, ...rest };
+}
 const any = (values) => values.some((v) => v > 0);
 
 // Policies may have ended at different times: they are joined on the time.
@@ -142,10 +146,10 @@ function loadChart(p) {
     series: [
       line("goodput", s.in_time, "--p0", { width: 2.5, fill: true }),
       line("offered", s.arrivals, "--muted", { dash: [7, 4] }),
-      line("refused", s.refused, "--p4"),
+      line("refused", s.refused, "--p3"),
       ...(any(s.late) ? [line("late", s.late, "--p1")] : []),
-      ...(any(s.failed) ? [line("failed", s.failed, "--p3", { dash: [2, 3] })] : []),
-      ...(s.attempts.some((n, i) => n !== s.arrivals[i]) ? [line("attempts", s.attempts, "--p6", { dash: [2, 3] })] : []),
+      ...(any(s.failed) ? [line("failed", s.failed, "--p6", { dash: [2, 3] })] : []),
+      ...(s.attempts.some((n, i) => n !== s.arrivals[i]) ? [line("attempts", s.attempts, "--p4", { dash: [9, 3, 2, 3] })] : []),
     ],
   };
 }
@@ -157,7 +161,7 @@ function queueChart(p) {
     title: "Queue", unit: "requests that wait", x: s.end_seconds, time: true, format: short,
     series: [
       line("waiting", s.waiting, "--p0", { width: 2.5, fill: true }),
-      line("depth in force", bounded(s.depth), "--p1"),
+      bounded("depth in force", s.depth, { colour: "--p1" }),
       ...(any(s.derived_depth) ? [line("derived depth", s.derived_depth, "--p2", { dash: [7, 4] })] : []),
       ...(any(s.behind) ? [line("behind the limiter", s.behind, "--p3", { dash: [2, 3] })] : []),
     ],
@@ -177,7 +181,7 @@ function limitChart(p) {
   return {
     title: "Limit", unit: "slots", x: s.end_seconds, time: true, format: short,
     series: [
-      { label: "limit", values: bounded(s.limit), colour: "--p1", dash: [], width: 2 },
+      bounded("limit", s.limit, { colour: "--p1", width: 2 }),
       { label: "in use", values: s.in_use, colour: "--p0", dash: [], width: 1.5 },
     ],
   };
@@ -219,7 +223,7 @@ class Chart {
   summary() {
     const lines = this.spec.series.map((s) => {
       const v = s.values.filter((x) => x !== null && x !== undefined);
-      if (!v.length) return s.label + ": no bound";
+      if (!v.length) return s.label;
       return `${s.label}: from ${this.spec.format(Math.min(...v))} to ${this.spec.format(Math.max(...v))}, at the end ${this.spec.format(v[v.length - 1])}`;
     });
     return `${this.spec.title}, ${this.spec.unit}. ${lines.join("; ")}. Arrow keys read the points.`;
