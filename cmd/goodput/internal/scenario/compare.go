@@ -3,7 +3,6 @@ package scenario
 import (
 	"math"
 	"slices"
-	"time"
 
 	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
 	"github.com/goodput/goodput/internal/sim"
@@ -56,12 +55,7 @@ func (r *reader) compare() {
 
 // compareOwn compares the policies of the tiers with nothing.
 func (r *reader) compareOwn() {
-	c := Compared{Name: ours}
-	for _, t := range r.file.Sim.Tiers {
-		if t.Policy.Baseline != nil {
-			c.Name = t.Policy.Name
-		}
-	}
+	c := Compared{Name: r.file.Sim.Tiers[0].Policy.Name}
 	for _, t := range r.file.Sim.Tiers {
 		p := t.Policy
 		p.Name = c.Name
@@ -72,7 +66,6 @@ func (r *reader) compareOwn() {
 
 // compared builds a policy for every tier: what differs, differs at each.
 func (r *reader) compared(c *Compared, kind string, m *strictyaml.Map) {
-	sound := true
 	for i := range r.file.Sim.Tiers {
 		var p sim.Policy
 		var ok bool
@@ -86,12 +79,11 @@ func (r *reader) compared(c *Compared, kind string, m *strictyaml.Map) {
 		}
 		p.Name = c.Name
 		c.Tiers = append(c.Tiers, p)
-		if sound = sound && ok; !sound {
+		if !ok {
 			return // the same sentence for every tier would be too much
 		}
 	}
-	// The scenario itself has been checked, or is wrong and says so.
-	if s := r.file.Sim; s.Validate() == nil {
+	if r.valid && m.Sound() {
 		r.file.Compare = append(r.file.Compare, *c)
 		r.check(m, r.file.Play(len(r.file.Compare)-1))
 		r.file.Compare = r.file.Compare[:len(r.file.Compare)-1]
@@ -119,6 +111,8 @@ func (r *reader) core(m *strictyaml.Map, i int) (p sim.Policy, ok bool) {
 // baseline is somebody else's discipline at tier i, with what m says differently.
 // at is where it is named.
 func (r *reader) baseline(m *strictyaml.Map, at strictyaml.Node, kind string, i int) (p sim.Policy, ok bool) {
+	tier := r.file.Sim.Tiers[i].Policy
+	same := tier.Baseline != nil && tier.Name == kind // what the file says of it holds here too
 	limit := r.limit(i)
 	own := m.Get("limit")
 	switch {
@@ -126,7 +120,7 @@ func (r *reader) baseline(m *strictyaml.Map, at strictyaml.Node, kind string, i 
 		limit = sim.Unbounded
 	case own.Present():
 		limit = int(own.WholeOr(1, maxSamples, "or unbounded"))
-	case limit == 0 && kind == "none":
+	case limit == 0 && (kind == "none" || same):
 		limit = sim.Unbounded
 	case limit == 0:
 		at.Fail("%s needs a limit: say limit: 60, or limit: unbounded", kind)
@@ -137,10 +131,18 @@ func (r *reader) baseline(m *strictyaml.Map, at strictyaml.Node, kind string, i 
 		at.Fail("%v", err)
 		return p, false
 	}
-	b := p.Baseline
-	if own.Present() {
-		b.Limit = limit
+	if same {
+		*p.Baseline = *tier.Baseline
 	}
+	if own.Present() {
+		p.Baseline.Limit = limit
+	}
+	discipline(m, kind, p.Baseline)
+	return p, m.Sound()
+}
+
+// discipline sets in b what m says.
+func discipline(m *strictyaml.Map, kind string, b *sim.Baseline) {
 	if n := m.Get("depth"); n.Present() {
 		switch n.Raw() {
 		case "unbounded":
@@ -172,7 +174,28 @@ func (r *reader) baseline(m *strictyaml.Map, at strictyaml.Node, kind string, i 
 	if n := m.Get("interval"); n.Present() {
 		b.CoDel.Interval = n.Span(1, month)
 	}
-	return p, true
+	if n := m.Get("aimd"); n.Present() {
+		b.AIMD = aimd(n.Map(), b.AIMD)
+	}
+}
+
+// aimd sets in a what m says.
+func aimd(m *strictyaml.Map, a sim.AIMD) sim.AIMD {
+	defer m.Done()
+	if n := m.Get("floor"); n.Present() {
+		a.Floor = int(n.Whole(1, maxSamples))
+	}
+	for key, field := range map[string]*float64{"high": &a.High, "low": &a.Low} {
+		if n := m.Get(key); n.Present() {
+			*field = n.Number(1, 1e6)
+		}
+	}
+	for key, field := range map[string]*float64{"decrease": &a.Decrease, "drop": &a.Drop} {
+		if n := m.Get(key); n.Present() {
+			*field = n.Number(0.001, 1)
+		}
+	}
+	return a
 }
 
 // ruleOfThumb is the depth that fifo and lifo have where the file does not say:
@@ -180,15 +203,11 @@ func (r *reader) baseline(m *strictyaml.Map, at strictyaml.Node, kind string, i 
 // queue is then the objective, and the service comes on top.
 func (r *reader) ruleOfThumb(i, limit int) int {
 	t := &r.file.Sim.Tiers[i]
-	objective := t.Objective
-	if objective == 0 {
-		objective = time.Second // as in sim.Tier
-	}
 	work := mean(r.work(i))
 	if work == 0 || limit < 1 {
 		return 1
 	}
-	d := float64(limit) * objective.Seconds() / work.Seconds()
+	d := float64(limit) * t.Objective.Seconds() / work.Seconds()
 	return int(min(max(math.Floor(d+1e-9), 1), 1<<24))
 }
 

@@ -23,8 +23,9 @@ func Load(name string, src []byte) (*File, error) {
 	r.trace()
 	r.services()
 	if doc.Err() == nil {
-		r.check(r.root, r.file.Sim) // before any other policy takes their place
+		r.check(r.root, r.file.Sim)
 	}
+	r.valid = doc.Err() == nil
 	r.compare()
 	r.expect()
 	r.root.Done()
@@ -40,6 +41,7 @@ type reader struct {
 	file     File
 	maps     []*strictyaml.Map // one per tier
 	policies []policy.Policy   // of our core, one per tier; a baseline leaves its limit
+	valid    bool              // without what is compared; otherwise only they would be blamed
 }
 
 // check attaches the sentence of Scenario.Validate to what it is about in m.
@@ -47,9 +49,15 @@ func (r *reader) check(m *strictyaml.Map, s sim.Scenario) {
 	if len(r.file.Trace) > 0 {
 		s.Trace = func(*sim.Job) bool { return false } // validation asks whether there is one
 	}
-	if err := s.Validate(); err != nil {
-		m.Blame(err.Error())
+	err := s.Validate()
+	if err == nil {
+		return
 	}
+	sentence := err.Error()
+	if _, policy, ok := strings.Cut(sentence, "policy: "); ok && m != r.root {
+		sentence = policy // of every tier
+	}
+	m.Blame(sentence)
 }
 
 // top reads what is neither of a tier nor of a class.

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -192,5 +193,106 @@ func TestPolicyDeadlines(t *testing.T) {
 		if got != c.want {
 			t.Errorf("policy%s, class {%s}: deadline %v, want %v", c.policy, c.class, got, c.want)
 		}
+	}
+}
+
+// What the capacity is that a load of 1x is measured by: slots / mean service.
+func TestCapacity(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want float64
+	}{
+		{"policy: {limit: 60}\nservice: 50ms exponential", 1200},
+		{"policy: {limit: 60}\nservice: 50ms lognormal 2", 1200},
+		{"policy: {limit: 60}\nservice: 50ms pareto 2.5", 1200},
+		{"policy: {limit: 60}\nservice: {modes: [{value: 10ms, share: 3}, {value: 170ms, share: 1}]}", 1200},
+		{"policy: {limit: 60}\nservice: {empirical: [40ms, 60ms]}", 1200},
+		{"policy: {limit: 60}\ninstances: 2\nservice: 50ms fixed", 2400},
+		{"policy: {limit: 60}\ninstances: 2\nslots: 30\nservice: 50ms fixed", 600},
+		{"policy: {limit: 60}\nslots: 90\nservice: 50ms fixed", 1200},
+		{"policy: {limit: 60}\ncost: 7\nservice: 50ms fixed", 160}, // 8 of them fit
+		{"policy: {limit: 60}\nsize: 3\nservice: 50ms fixed", 400},
+		{"policy: {limit: 60}\nsize: [{units: 1, share: 3}, {units: 9, share: 1}]\nservice: 50ms fixed", 400},
+		{"policy: {baseline: fifo, limit: 60}\nservice: 50ms fixed", 1200},
+		{"policy: {baseline: none}\nslots: 60\nservice: 50ms fixed", 1200},
+	} {
+		f, err := Load("f", []byte("version: 1\nname: x\nlength: 1s\nload: 1x\n"+c.text+"\n"))
+		if err != nil {
+			t.Errorf("%v", err)
+			continue
+		}
+		if got := f.Sim.Classes[0].Arrivals.Rate; math.Abs(got-c.want) > 1e-9*c.want {
+			t.Errorf("%s\nis %v/s, want %v/s", c.text, got, c.want)
+		}
+	}
+}
+
+// Every word of the file is the constant of the same meaning.
+func TestWords(t *testing.T) {
+	words := func(line string, read func(*File) any, want map[string]any) {
+		for word, v := range want {
+			f, err := Load("f", []byte("version: 1\nname: x\nlength: 1s\nservice: 1ms fixed\npolicy: {limit: 1}\n"+strings.ReplaceAll(line, "WORD", word)+"\n"))
+			if err != nil {
+				t.Errorf("%v", err)
+				continue
+			}
+			if got := read(f); got != v {
+				t.Errorf("%s of %q is %v, want %v", word, line, got, v)
+			}
+		}
+	}
+	class := func(read func(sim.Class) any) func(*File) any {
+		return func(f *File) any { return read(f.Sim.Classes[0]) }
+	}
+	words("load: 1x\npatience: WORD", class(func(c sim.Class) any { return c.Patience }), map[string]any{
+		"leaves": sim.Leaves, "vanishes": sim.Vanishes, "stays": sim.Stays,
+	})
+	words("load: 1x\npriority: WORD", class(func(c sim.Class) any { return c.Priority }), map[string]any{
+		"critical": admission.Critical, "default": admission.Default, "sheddable": admission.Sheddable, "background": admission.Background,
+	})
+	words("load: {rate: 1x, process: WORD}", class(func(c sim.Class) any { return c.Arrivals.Process }), map[string]any{
+		"poisson": sim.Poisson, "constant": sim.Constant,
+	})
+	words("load: 1x\ncompare: [{codel: {order: WORD}}]", func(f *File) any { return f.Compare[0].Tiers[0].Baseline.Order }, map[string]any{
+		"fifo": sim.FIFO, "lifo": sim.LIFO, "edf": sim.EDF, "adaptive": sim.Adaptive,
+	})
+	words("load: 1x\ncompare: [{fifo: {depth: WORD}}]", func(f *File) any { return f.Compare[0].Tiers[0].Baseline.Depth }, map[string]any{
+		"none": 0, "unbounded": sim.Unbounded, "7": 7,
+	})
+	words("load: 1x\ncompare: [{fifo: {limit: WORD}}]", func(f *File) any { return f.Compare[0].Tiers[0].Baseline.Limit }, map[string]any{
+		"unbounded": sim.Unbounded, "7": 7,
+	})
+	words("load: 1x\nretry: {attempts: 2, jitter: WORD}", class(func(c sim.Class) any { return c.Retry.NoJitter }), map[string]any{
+		"true": false, "false": true,
+	})
+}
+
+// Every baseline can be compared, and is what sim.Named says with the depth of the
+// rule of thumb: 60 / 50 ms x 400 ms = 480. That of the tier keeps what the file
+// says of it.
+func TestBaselines(t *testing.T) {
+	names := strings.Join(sim.Baselines, ", ")
+	base := "version: 1\nname: x\nlength: 1s\nload: 1x\nservice: 50ms exponential\n"
+	f, err := Load("f", []byte(base+"policy: {limit: 60, objective: 400ms}\ncompare: ["+names+"]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range sim.Baselines {
+		want, err := sim.Named(name, 60, 480, f.Sim.Tiers[0].Service)
+		if got := f.Compare[i].Tiers[0]; err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s is %+v, want %+v, %v", name, got.Baseline, want.Baseline, err)
+		}
+	}
+	f, err = Load("f", []byte(base+"policy: {baseline: fifo, limit: 30, depth: 2400}\ncompare: [fifo, {fifo: {limit: 20, label: less}}, lifo, goodput]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []sim.Baseline{{Limit: 30, Depth: 2400}, {Limit: 20, Depth: 2400}, {Limit: 30, Depth: 600, Order: sim.LIFO, PushOut: true, Expire: true}} {
+		if got := *f.Compare[i].Tiers[0].Baseline; got != want {
+			t.Errorf("%s is %+v, want %+v", f.Compare[i].Name, got, want)
+		}
+	}
+	if c := f.Compare[3].Tiers[0].Core; c.Limit != limit.Fixed(30) || c.Objective != time.Second {
+		t.Errorf("goodput in its place has %+v", c)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/goodput/goodput/admission"
 	"github.com/goodput/goodput/cmd/goodput/internal/policy"
 	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
 	"github.com/goodput/goodput/internal/sim"
@@ -71,13 +72,17 @@ func (r *reader) tier(m *strictyaml.Map, name string) {
 	r.policy(m.Need("policy", "{limit: 60, objective: 400ms}"), len(r.policies)-1)
 }
 
-// policy reads that of tier i: our core, or a baseline by its name.
+// policy reads that of tier i: our core, or a baseline by its name. The objective
+// of the tier is set in any case: whatever is compared is judged by the same.
 func (r *reader) policy(n strictyaml.Node, i int) {
 	if !n.Present() {
 		return
 	}
 	m, t, p := n.Map(), &r.file.Sim.Tiers[i], &r.policies[i]
 	if base := m.Get("baseline"); base.Present() {
+		if t.Objective == 0 {
+			t.Objective = admission.DefaultObjective
+		}
 		kind := sim.Baselines[base.Word(sim.Baselines...)]
 		t.Policy, _ = r.baseline(m, base, kind, i)
 		if b := t.Policy.Baseline; b != nil && b.Limit > 0 {
@@ -97,7 +102,6 @@ func (r *reader) policy(n strictyaml.Node, i int) {
 	cfg := p.Limiter
 	t.Policy = sim.Policy{Name: ours, Core: &cfg}
 	if t.Objective == 0 {
-		// Every policy that is compared is judged by the same objective.
 		t.Objective = cfg.WithDefaults().Objective
 	}
 }

@@ -39,13 +39,6 @@ func TestWrongFiles(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		got, should := strings.Split(said, "\n"), strings.Split(string(want), "\n")
-		for i := range max(len(got), len(should)) {
-			if i >= len(got) || i >= len(should) || got[i] != should[i] {
-				t.Errorf("%s, line %d: says\n%s\nwant\n%s", golden, i+1,
-					strings.Join(got[min(i, len(got)):], "\n"), strings.Join(should[min(i, len(should)):], "\n"))
-				break
-			}
-		}
+		compareLines(t, golden, said, string(want))
 	}
 }

@@ -1,0 +1,152 @@
+package policy
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goodput/goodput/admission"
+	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
+	"github.com/goodput/goodput/limit"
+)
+
+// read reads src over base.
+func read(t *testing.T, base Policy, src string) (Policy, error) {
+	t.Helper()
+	f, err := strictyaml.Parse("f", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := f.Root()
+	base.Read(m)
+	base.ReadDeadlines(m)
+	m.Done()
+	if m.Sound() {
+		base.Check(m)
+	}
+	return base, f.Err()
+}
+
+// Every key sets its field.
+func TestRead(t *testing.T) {
+	got, err := read(t, Policy{}, `
+limit: 60
+objective: 400ms
+percentile: 0.95
+service: 50ms
+depth: 480
+max_waiting: 1000
+max_queue_bytes: 1MiB
+max_wait: 300ms
+overflow: block
+order: newest_first
+exempt: 3
+deadline: 2s
+deadline_cap: 5s
+`)
+	want := Policy{
+		Limiter: admission.Config{
+			Limit: limit.Fixed(60), Objective: 400 * time.Millisecond, Percentile: 0.95, Service: 50 * time.Millisecond,
+			Depth: 480, MaxItems: 1000, MaxBytes: 1 << 20, MaxWait: 300 * time.Millisecond,
+			Overflow: admission.Block, Order: admission.NewestFirst, Exempt: 3,
+		},
+		Deadline: 2 * time.Second, DeadlineCap: 5 * time.Second,
+	}
+	if err != nil || got != want {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
+	}
+	// What is read over it changes what it says.
+	got, err = read(t, got, "depth: derived\norder: edf\n")
+	want.Limiter.Depth, want.Limiter.Order = 0, admission.EDF
+	if err != nil || got != want {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
+	}
+	if got, err := read(t, got, "depth: none\noverflow: displace"); err != nil || got.Limiter.Depth != admission.NoQueue || got.Limiter.Overflow != admission.Displace {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// Every word of an order and of an overflow is the one that the library prints.
+func TestWords(t *testing.T) {
+	for o := admission.Displace; o <= admission.Block; o++ {
+		if got, err := read(t, Policy{}, "limit: 1\noverflow: "+o.String()); err != nil || got.Limiter.Overflow != o {
+			t.Errorf("%v is %v, %v", o, got.Limiter.Overflow, err)
+		}
+	}
+	for o := admission.Auto; o <= admission.EDF; o++ {
+		if got, err := read(t, Policy{}, "limit: 1\norder: "+o.String()); err != nil || got.Limiter.Order != o {
+			t.Errorf("%v is %v, %v", o, got.Limiter.Order, err)
+		}
+	}
+}
+
+// What is out of range or contradicts something is an error; what is at its end is
+// not, and then the library agrees.
+func TestRanges(t *testing.T) {
+	for src, says := range map[string]string{
+		"limit: 0":                             `limit "0" is not a whole number of 1 to 1048576`,
+		"limit: 1048576":                       "",
+		"limit: 1048577":                       `limit "1048577"`,
+		"objective: 999us":                     `objective "999us" is not a duration of 1ms to 24h`,
+		"objective: 24h":                       "",
+		"percentile: 0.5":                      "",
+		"percentile: 0.9991":                   `percentile "0.9991" is not a number of 0.5 to 0.999`,
+		"service: 0s":                          `service "0s" is not a duration`,
+		"service: 1s":                          "",
+		"service: 1001ms":                      "service 1.001s is longer than objective 1s: nothing could meet it",
+		"depth: 0":                             `depth "0" is not a whole number of 1 to 16777216, none or derived`,
+		"depth: 16777216":                      "",
+		"depth: all":                           `depth "all" is not a whole number`,
+		"max_waiting: 16777216":                "",
+		"max_waiting: 16777217":                "max_waiting",
+		"max_queue_bytes: 1024TiB":             "",
+		"max_queue_bytes: 1025TiB":             "max_queue_bytes",
+		"max_wait: 1ms":                        "",
+		"exempt: 1024":                         "",
+		"exempt: 1025":                         `exempt "1025" is not a whole number of 1 to 1024`,
+		"overflow: drop":                       `overflow "drop" is unknown: displace, refuse_newest, evict_oldest or block`,
+		"order: lifo":                          `order "lifo" is unknown, did you mean fifo?`,
+		"{overflow: block, depth: none}":       "overflow block and no queue contradict each other",
+		"{deadline: 2s, deadline_cap: 2s}":     "",
+		"{deadline: 3s, deadline_cap: 2s}":     "deadline 3s is longer than deadline_cap 2s: no request may have it",
+		"max_bytes: 3":                         "max_bytes is unknown, did you mean max_queue_bytes?",
+		"{objective: 400ms, service: '500ms'}": "service 500ms is longer than objective 400ms",
+		"{objective: no, overflow: block, depth: none}": `objective "no"`, // and no contradiction until it is right
+	} {
+		got, err := read(t, Policy{Limiter: admission.Config{Limit: limit.Fixed(1)}}, src)
+		switch {
+		case says == "" && err != nil:
+			t.Errorf("%s: %v", src, err)
+		case says == "":
+			if err := got.Limiter.Validate(); err != nil {
+				t.Errorf("%s: the library says %v", src, err)
+			}
+		case err == nil || !strings.Contains(err.Error(), says) || strings.Count(err.Error(), "f:") != 1:
+			t.Errorf("%s says %v, want %s", src, err, says)
+		}
+	}
+}
+
+// FuzzRead: whatever a policy file says, what is accepted is valid.
+func FuzzRead(f *testing.F) {
+	f.Add("limit: 60\nobjective: 400ms\n")
+	f.Add("{limit: 1, overflow: block, depth: none, service: 3s}")
+	f.Add("percentile: .nan\nmax_wait: 1ns\n")
+	f.Fuzz(func(t *testing.T, src string) {
+		file, err := strictyaml.Parse("f", []byte(src))
+		if err != nil {
+			return
+		}
+		p := Policy{Limiter: admission.Config{Limit: limit.Fixed(1)}}
+		m := file.Root()
+		p.Read(m)
+		p.ReadDeadlines(m)
+		m.Done()
+		if m.Sound() {
+			p.Check(m)
+		}
+		if err := p.Limiter.Validate(); file.Err() == nil && err != nil {
+			t.Errorf("%q is accepted, and %v", src, err)
+		}
+	})
+}
