@@ -17,8 +17,8 @@ type Layers struct {
 	Calls     float64       `json:"retry_amplification"`
 	Resources []Use         `json:"resources"`
 	Tails     []FanTail     `json:"fan_outs"`
-	Narrowest string        `json:"narrowest,omitempty"` // the layer with the lowest completion rate
-	Rate      float64       `json:"completion_rate"`     // of it, in requests at the door; 0: not known
+	Narrowest string        `json:"narrowest,omitempty"`       // the layer with the lowest completion rate
+	Rate      float64       `json:"completion_rate,omitempty"` // of it, in requests at the door; 0: not known
 	Findings  []Finding     `json:"findings"`
 
 	in Topology
@@ -29,8 +29,8 @@ type LayerAnswer struct {
 	Name       string   `json:"name"`
 	Wait       float64  `json:"wait_seconds"`
 	WaitReason string   `json:"wait_reason"`
-	Calls      float64  `json:"retry_factor"`    // calls further in for one that arrives, if all fail
-	Rate       float64  `json:"completion_rate"` // of all replicas, in requests at the door; 0: not known
+	Calls      float64  `json:"retry_factor"`              // calls further in for one that arrives, if all fail
+	Rate       float64  `json:"completion_rate,omitempty"` // of all replicas, in requests at the door; 0: not known
 	Limiter    *Limiter `json:"limiter,omitempty"`
 
 	needs float64 // calls that arrive here for one request at the door, without retries
@@ -81,6 +81,7 @@ func Check(t Topology) (*Layers, error) {
 			a.Tails = append(a.Tails, FanTail{l.Name, l.fanOut(), theory.FanOutSlow(l.fanOut(), 0.01), theory.FanOutQuantile(l.fanOut(), 0.99)})
 		}
 	}
+	a.Waits, a.Services = seconds(a.Waits).Seconds(), seconds(a.Services).Seconds() // 2.4, not 2.4000000000000004
 	a.checkWaits()
 	a.checkAttempts()
 	for _, r := range t.Resources {

@@ -174,7 +174,7 @@ func (w *work) simulated(parts []Class) sim.Dist {
 
 // stretched returns w with every time k times as long.
 func (w *work) stretched(k float64) *work {
-	s := &work{sorted: make([]float64, len(w.sorted)), mean: k * w.mean, cv2: w.cv2}
+	s := &work{sorted: make([]float64, len(w.sorted)), mean: seconds(k * w.mean).Seconds(), cv2: w.cv2}
 	for i, v := range w.sorted {
 		s.sorted[i] = k * v
 	}
