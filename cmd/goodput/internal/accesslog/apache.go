@@ -1,6 +1,7 @@
 package accesslog
 
 import (
+	"bytes"
 	"fmt"
 	"time"
 )
@@ -38,6 +39,9 @@ func (p *apacheParser) parse(line []byte, r *row) (string, error) {
 			continue
 		}
 		word := c.word()
+		if n := bytes.IndexByte(word, '/'); n > 0 && allDigits(word[:n]) { // %T/%D
+			word = word[n+1:]
+		}
 		switch {
 		case allDigits(word) && r.Total < 0:
 			var ok bool

@@ -174,6 +174,7 @@ func TestUnits_C183(t *testing.T) {
 		{"seconds, told wrong", Options{Unit: time.Second}, apache(10800, 10800, 10800), 3 * time.Hour, "units of 1s (given)", "implausibly long"},
 		{"%T, not told", Options{}, apache(0, 0, 1), 0, "units of 1µs", "too coarse"},
 		{"gunicorn, the fraction alone", Options{}, apache(uniform...), 498 * ms, "units of 1µs", "fraction of the second"},
+		{"%T/%D", Options{}, strings.ReplaceAll(apache(18598, 18598), " 18598", " 0/18598"), 18598 * time.Microsecond, "units of 1µs", ""},
 		{"IIS", Options{}, iisHead + iisFields + iisLine + "\n", 36 * ms, "(milliseconds)", ""},
 		{"CloudFront", Options{}, cfFields + cfLine + "\n", 125 * ms, "(seconds)", ""},
 	} {
@@ -210,6 +211,9 @@ func TestCloudFront_C185(t *testing.T) {
 	if _, err := open(t, Options{Format: CloudFront}, cfLine+"\n"); err == nil || !strings.Contains(err.Error(), whyNoFields) {
 		t.Errorf("without a header: %v", err)
 	}
+	if _, err := open(t, Options{}, cfFields+cfLine+"\n"+iisFields+iisLine+"\n"); err == nil || !strings.Contains(err.Error(), "line 4: the #Fields are not those of cloudfront") {
+		t.Errorf("then IIS: %v", err)
+	}
 	if _, err := open(t, Options{}, "#Fields: date time x-edge-location sc-status\n"); err == nil || !strings.Contains(err.Error(), "time-taken") {
 		t.Errorf("without time-taken: %v", err)
 	}
@@ -236,7 +240,9 @@ func TestEnvoy_C186(t *testing.T) {
 		{`[2024-03-07T08:08:00.746Z] "GET /a"b HTTP/1.1" 200 - 0 512 27 25 "-" "-" "id" "svc:80" "a:1"`, OK, "", Absent, 25 * ms, 27 * ms, 200, Served},
 		{`[2024-03-07T08:08:01.000Z] "- - HTTP/1.1" 400 DPE 0 11 0 - "-" "-" "-" "-" "-"`, MalformedRequest, whyNoRequest, Absent, Absent, 0, 400, Failed},
 		{`[2024-03-07T08:08:00.746Z] "GET /a HTTP/2" 200 - 0 512 27`, Malformed, whyNumbers, 0, 0, 0, 0, 0},
-		{`[2024-03-07T08:08:00.746Z] "GET /a HTTP/2" 200 - - 0 512 27 25 "-"`, Malformed, whyNumbers, 0, 0, 0, 0, 0},
+		{`[2024-03-07T08:08:00.746Z] "GET /a HTTP/2" 200 - via_upstream - "-" 0 512 27 25 "-" "curl" "id" "svc:80" "a:1" outbound|80`, OK, "", Absent, 25 * ms, 27 * ms, 200, Served},
+		{`[2024-03-07T08:08:00.746Z] "GET /a HTTP/2" 503 UO upstream_reset{overflow} - "a \"b" 0 81 0 - "-" "curl"`, NoSample, none, Absent, Absent, 0, 503, Rejected},
+		{`[2024-03-07T08:08:00.746Z] "GET /a HTTP/2" 200 - a b c d 0 512 27 25 "-"`, Malformed, whyNumbers, 0, 0, 0, 0, 0},
 	})
 }
 

@@ -74,6 +74,8 @@ func TestAttempts_C167(t *testing.T) {
 		{` rt=0.024 uct="0.000" uht="0.015, 0.001" urt="0.015, 0.001"`, 2, 16 * ms, 1 * ms, 24 * ms},
 		{` request_time=0.024 upstream_response_time=0.015, 0.001 cs=MISS`, 2, 16 * ms, 1 * ms, 24 * ms},
 		{` 463 0.024 [default-svc-80] [] 10.0.0.1:80, 10.0.0.2:80 0, 150 0.004, 0.016 502, 200 5b3f`, 2, 20 * ms, 16 * ms, 24 * ms},
+		{` 463 0.024 0.000, 0.016`, 2, 16 * ms, 16 * ms, 24 * ms},
+		{` example.com 0.024 10.0.0.1:80 0.016 .`, 1, 16 * ms, 16 * ms, 24 * ms},
 		{` 0.024`, 0, Absent, Absent, 24 * ms},
 		{` 0.024 -`, 0, Absent, Absent, 24 * ms},
 	} {
@@ -85,7 +87,7 @@ func TestAttempts_C167(t *testing.T) {
 	}
 	for _, tail := range []string{
 		` 0.024 0.001 0.016`, ` 0.024 0.001 0.002 0.003`, ` 0.024 0.01`, ` 0.02`, ` 0.024 0.001,`, ` 0.024 0.001 :`,
-		` 0.024 0.001, x`, ` 18598`, ` 463 0.024 x`, ` "0.024`, ` rt=24`, ` 99999999.000 0.001`,
+		` 0.024 0.001, x`, ` 18598`, ` 463 18598`, ` "0.024`, ` rt=24`, ` 99999999.000 0.001`,
 	} {
 		if rows, _ := parseLines(t, Options{Format: Nginx}, nginxLine(200, tail)); rows[0].Verdict != Malformed {
 			t.Errorf("%s: %v, attempts %d, service %v: a guess", tail, rows[0].Verdict, rows[0].Attempts, rows[0].Service)
@@ -94,6 +96,35 @@ func TestAttempts_C167(t *testing.T) {
 }
 
 const haHead = `Feb  6 12:14:14 lb1 haproxy[14389]: 192.0.2.2:33317 [06/Feb/2024:12:14:14.655] `
+
+// TestAttemptsInColumns_C167: the same lists, where nginx writes JSON.
+func TestAttemptsInColumns_C167(t *testing.T) {
+	for _, c := range []struct {
+		value     string
+		attempts  int
+		sum, last time.Duration
+		verdict   Verdict
+	}{
+		{"0.016", 0, 16 * ms, 16 * ms, OK},
+		{"0.004, 0.016", 2, 20 * ms, 16 * ms, OK},
+		{"0.004, 0.006 : 0.001", 3, 11 * ms, ms, OK},
+		{"0.004, -", 2, 4 * ms, Absent, OK},
+		{"-", 0, Absent, Absent, NoSample},
+		{"-, -", 0, Absent, Absent, NoSample},
+		{"", 0, Absent, Absent, NoSample},
+		{"0.004, x", 0, 0, 0, Malformed},
+		{",", 0, 0, 0, Malformed},
+		{"1e999", 0, 0, 0, Malformed},
+		{"99999999", 0, 0, 0, Malformed},
+	} {
+		rows, _ := parseLines(t, Options{Columns: "end=1s*msec,total=1s*rt,service=1s*urt", Format: JSON},
+			`{"msec":"1548057594.123","rt":"0.024","urt":"`+c.value+`"}`)
+		r := rows[0]
+		if r.Verdict != c.verdict || r.Verdict == OK && (r.Attempts != c.attempts || r.Service != c.sum || r.LastService != c.last || r.Arrival != 1548057594099e6) {
+			t.Errorf("%q: %v, %d attempts, sum %v, last %v, arrival %d", c.value, r.Verdict, r.Attempts, r.Service, r.LastService, r.Arrival)
+		}
+	}
+}
 
 // TestNoServer_C169: -1 did not happen. It is no sample, and an arrival.
 func TestNoServer_C169(t *testing.T) {
@@ -200,6 +231,10 @@ func TestCustom_C173(t *testing.T) {
 	}
 	if got := records(t, l); len(got) != 1 || got[0] != want {
 		t.Errorf("by pattern\n got  %+v\n want %+v", got, want)
+	}
+	early, _ := parseLines(t, Options{Pattern: `^(?P<arrival>\S+) (?P<total_ms>\S+)`, Format: Pattern}, "2024-02-06T12:14:14Z +109")
+	if r := early[0]; r.Total != 109*ms || !r.TotalAtLeast {
+		t.Errorf("a plus sign in a pattern: %+v", r.Record)
 	}
 	if l.Summary().Skipped != 1 {
 		t.Errorf("%d lines skipped by the pattern", l.Summary().Skipped)

@@ -1,6 +1,7 @@
 package accesslog
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -201,12 +202,12 @@ func (s sum) amount(values [][]byte) (n int64, is state) {
 			if isDash(v) || string(v) == "-1" {
 				return 0, absent
 			}
-			d, ok := readNumber(v)
-			if !ok {
+			a := readAttempts(v, t.unit)
+			if !a.ok {
 				return 0, wrong
 			}
-			if part, ok = d.times(t.unit); !ok {
-				return 0, wrong
+			if part = a.sum; a.answered == 0 {
+				return 0, absent
 			}
 		}
 		if n > math.MaxInt64-part {
@@ -215,6 +216,54 @@ func (s sum) amount(values [][]byte) (n int64, is state) {
 		n += part
 	}
 	return n, present
+}
+
+// attempts are the numbers of a column: nginx writes "0.000, 0.016 : -" where it
+// asked several upstreams, into JSON as well.
+type attempts struct {
+	sum, last   int64 // last is -1 if the last one had no answer
+	n, answered int
+	ok          bool
+}
+
+// readAttempts reads one number or several, in units. A plus sign, with which
+// HAProxy says "at least", is passed.
+func readAttempts(v []byte, unit int64) (a attempts) {
+	c := cursor{b: v}
+	for {
+		word := bytes.TrimSuffix(c.word(), []byte(","))
+		switch {
+		case string(word) == ":":
+			continue
+		case string(word) == "-":
+			a.n, a.last = a.n+1, -1
+		default:
+			d, ok := readNumber(bytes.TrimPrefix(word, []byte("+")))
+			if a.last, a.ok = d.times(unit); !ok || !a.ok || a.sum > math.MaxInt64-a.last {
+				return attempts{}
+			}
+			a.n, a.answered, a.sum = a.n+1, a.answered+1, a.sum+a.last
+		}
+		if c.spaces(); c.done() {
+			a.ok = true
+			return a
+		}
+	}
+}
+
+// attempts returns those of a sum that is one column in units.
+func (s sum) attempts(values [][]byte) (a attempts) {
+	if len(s) != 1 || s[0].column < 0 || s[0].unit == 0 || isDash(values[s[0].column]) {
+		return a
+	}
+	return readAttempts(values[s[0].column], s[0].unit)
+}
+
+// early says whether a column of the sum has a plus sign.
+func (s sum) early(values [][]byte) bool {
+	return slices.ContainsFunc(s, func(t term) bool {
+		return t.column >= 0 && bytes.HasPrefix(values[t.column], []byte("+"))
+	})
 }
 
 // span evaluates a duration: a sum of numbers, or a column with its own unit.

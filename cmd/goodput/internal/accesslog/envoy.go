@@ -15,7 +15,8 @@ const (
 //
 //	[start] "GET /path HTTP/2" code flags received sent duration service "forwarded" "agent" ...
 //
-// in milliseconds. service is x-envoy-upstream-service-time, to the header of the
+// in milliseconds. Istio writes up to three fields of words between the flags and
+// the bytes. service is x-envoy-upstream-service-time, to the header of the
 // response; "-" if no upstream answered. What follows it is not needed.
 type envoyParser struct{ zone *time.Location }
 
@@ -47,8 +48,11 @@ func (p *envoyParser) parse(line []byte, r *row) (string, error) {
 		return r.bad(whyStatus)
 	}
 	flags := c.word()
+	if len(flags) == 0 || isDigit(flags[0]) || !envoyDetails(&c) {
+		return r.bad(whyNumbers)
+	}
 	received, sent, duration, service := c.word(), c.word(), c.word(), c.word()
-	if !isNumber(received) || !isNumber(sent) || len(flags) == 0 || isDigit(flags[0]) {
+	if !isNumber(received) || !isNumber(sent) {
 		return r.bad(whyNumbers)
 	}
 	if c.spaces(); c.done() || c.b[c.i] != '"' { // cut, or of another layout
@@ -92,6 +96,27 @@ func envoyRequest(c *cursor) (text []byte, ok bool) {
 			return c.b[start:end], true
 		}
 	}
+}
+
+// envoyDetails passes Istio's fields: details of the response, of the end of the
+// connection, and the failure of the transport in quotes.
+func envoyDetails(c *cursor) bool {
+	for range 4 {
+		if c.spaces(); c.done() {
+			return false
+		}
+		switch first := c.b[c.i]; {
+		case isDigit(first):
+			return true
+		case first == '"':
+			if _, ok := c.quoted(); !ok {
+				return false
+			}
+		default:
+			c.word()
+		}
+	}
+	return false
 }
 
 // envoyOutcome reads the response flags, a list between commas.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"time"
 )
 
 // A Log is what Open has read. It is not for use by several goroutines.
@@ -79,6 +80,10 @@ func shown(name string) string {
 	return name
 }
 
+// longGap is a pause that is worth a word: a minute's rate means nothing if the
+// log spans a night that it does not have.
+const longGap = time.Hour
+
 // finish sorts, and counts what one walk over the result shows.
 func (l *Log) finish(rd *reader) error {
 	if err := l.sorted.finish(); err != nil {
@@ -86,12 +91,16 @@ func (l *Log) finish(rd *reader) error {
 	}
 	s := &l.summary
 	l.sorted.duplicates = make([]int64, len(s.Files))
+	var longest, before int64
 	for r, err := range l.Records() {
 		if err != nil {
 			return err
 		}
 		if s.Used++; s.Used == 1 {
-			s.First = r.Arrival
+			s.First, s.Last = r.Arrival, r.Arrival
+		}
+		if gap := r.Arrival - s.Last; gap > longest {
+			longest, before = gap, s.Last
 		}
 		s.Last = r.Arrival
 		if _, ok := r.Sample(); ok {
@@ -112,6 +121,10 @@ func (l *Log) finish(rd *reader) error {
 		s.Warnings = append(s.Warnings, f.warnings()...)
 	}
 	l.sorted.duplicates = nil
+	if longest >= int64(longGap) && longest > (s.Last-s.First)/2 {
+		l.warn("nothing arrives for %v after %s, which is more than half of the time: a stamp is wrong, or a file is missing",
+			time.Duration(longest).Round(time.Second), time.Unix(0, before).UTC().Format(time.RFC3339))
+	}
 	if rd.classes.dropped {
 		l.warn("more than %d classes are named: the later ones are taken together as %q", maxClasses, otherClass)
 	}

@@ -62,6 +62,10 @@ func (p *mapped) fill(r *row) (string, error) {
 		return r.bad(whyMapSpan)
 	}
 	r.LastService = r.Service
+	if a := p.sums["service"].attempts(p.values); a.ok && a.n > 1 {
+		r.Attempts, r.LastService = a.n, time.Duration(a.last)
+	}
+	r.TotalAtLeast = r.Total >= 0 && p.sums["total"].early(p.values)
 	r.Arrival = r.stamp
 	if p.sums["end"] != nil {
 		if r.Total >= 0 {

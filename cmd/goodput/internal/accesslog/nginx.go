@@ -108,7 +108,8 @@ func (t *nginxTimes) field(c *cursor, quoted bool) (why string) {
 	case !t.hasTotal && isSeconds(word):
 		t.total, t.hasTotal = seconds(word), true
 	case !t.hasTotal:
-		if isNumber(word) && !quoted {
+		// A number of another kind, and Apache's %T/%D, are not to be passed.
+		if n := bytes.IndexByte(word, '/'); !quoted && (isNumber(word) || n > 0 && allDigits(word[:n])) {
 			return whyTimes
 		}
 	case !t.hasUpstream && (isSeconds(first) || len(word) > 0 && isDash(first)):
@@ -196,18 +197,26 @@ func passList(c *cursor) {
 	}
 }
 
-// ingress reads what ingress-nginx writes behind a first $request_length:
-// request_time [name] [alternative] addr length response_time status id.
+// ingress reads from behind a first number without decimals, $request_length.
+// ingress-nginx then writes
+//
+//	request_time [name] [alternative] addr length response_time status id
+//
+// and others the two times.
 func (t *nginxTimes) ingress(c *cursor) (why string) {
 	total := c.word()
 	if len(total) == 0 {
 		return whyInteger
 	}
-	name, other := c.word(), c.word()
-	if !isSeconds(total) || len(name) == 0 || name[0] != '[' || len(other) == 0 || other[0] != '[' {
+	if !isSeconds(total) {
 		return whyTimes
 	}
 	t.total, t.hasTotal = seconds(total), true
+	if c.spaces(); c.done() || c.b[c.i] != '[' {
+		return ""
+	}
+	c.word()    // name
+	c.word()    // alternative
 	passList(c) // addresses
 	passList(c) // lengths
 	if !t.list(c) {

@@ -3,6 +3,7 @@ package accesslog
 import (
 	"errors"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -254,6 +255,18 @@ func TestClasses(t *testing.T) {
 	}
 	if len(seen) != maxClasses+1 || seen[otherClass] != 50 || !strings.Contains(strings.Join(l.Summary().Warnings, "\n"), `taken together as "other"`) {
 		t.Errorf("%d classes, %d others, warnings %q", len(seen), seen[otherClass], l.Summary().Warnings)
+	}
+}
+
+// TestGap: a stamp of another year is a warning, and so is a missing night.
+func TestGap(t *testing.T) {
+	lines := strings.Join(nginxLog(rand.New(rand.NewPCG(3, 3)), 100), "")
+	if s := mustOpen(t, Options{}, lines).Summary(); len(s.Warnings) != 0 {
+		t.Errorf("warnings %q", s.Warnings)
+	}
+	old := strings.Replace(nginxLine(200, " 0.024 0.010"), "2019", "1999", 1) + "\n"
+	if w := strings.Join(mustOpen(t, Options{}, lines+old).Summary().Warnings, "\n"); !strings.Contains(w, "nothing arrives for") || !strings.Contains(w, "after 1999-01-21T07:59:53Z") {
+		t.Errorf("warnings %q", w)
 	}
 }
 

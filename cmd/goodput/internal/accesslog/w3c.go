@@ -2,6 +2,7 @@ package accesslog
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -116,6 +117,11 @@ func (p *w3cParser) header(fields []byte) error {
 	names := strings.Fields(strings.ToLower(string(fields)))
 	if len(names) > maxW3CColumns {
 		return fmt.Errorf("the #Fields line has %d columns: at most %d are read", len(names), maxW3CColumns)
+	}
+	if edge := bytes.Contains(fields, []byte("x-edge-")); edge && !p.cloudfront {
+		return errors.New("the #Fields are those of cloudfront, not of iis")
+	} else if !edge && p.cloudfront {
+		return errors.New("the #Fields are not those of cloudfront: no column is named like x-edge-location")
 	}
 	for i := range p.at {
 		p.at[i] = -1
