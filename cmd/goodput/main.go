@@ -2,10 +2,11 @@
 //
 //	goodput serve    a reverse proxy that admits what can be served in time
 //	goodput demo     the same overload, without it and with it
+//	goodput plan     how deep a queue may be, and what an overload does to it
 //	goodput version
 //
 // Exit codes: 0 done, also after a graceful SIGTERM; 1 failed at run time;
-// 2 wrong usage; 4 no answer, because a measurement is void.
+// 2 wrong usage; 3 the answer is no; 4 no answer, because a measurement is void.
 package main
 
 import (
@@ -22,6 +23,7 @@ const (
 	exitOK    = 0
 	exitRun   = 1
 	exitUsage = 2
+	exitNo    = 3
 	exitVoid  = 4
 )
 
@@ -29,6 +31,7 @@ const (
 type program struct {
 	Serve   serveCmd   `cmd:"" help:"Protect a service: a reverse proxy that admits what can be served in time."`
 	Demo    demoCmd    `cmd:"" help:"Show one overload twice, without protection and with it."`
+	Plan    planCmd    `cmd:"" help:"Compute the depth of a queue, and what an overload does to it, before it happens."`
 	Version versionCmd `cmd:"" help:"Print version, revision and Go version."`
 }
 
@@ -43,6 +46,9 @@ func (f *failure) Unwrap() error { return f.err }
 
 // usage says that err is about the command line, not about what happened.
 func usage(err error) error { return &failure{exitUsage, err} }
+
+// no says that the answer is no.
+func no(err error) error { return &failure{exitNo, err} }
 
 // void says that a measurement gave no answer.
 func void(err error) error { return &failure{exitVoid, err} }

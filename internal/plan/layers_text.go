@@ -62,9 +62,9 @@ func (a *Layers) sums(p *page) {
 	if len(waits) > 0 {
 		text := strings.Join(waits, " + ")
 		if a.Services > 0 {
-			text += fmt.Sprintf("; with %s of mean service %s", brief(a.Services), brief(a.Waits+a.Services))
+			text += fmt.Sprintf("; %s with %s of mean service", brief(a.Waits+a.Services), brief(a.Services))
 		}
-		p.fact("waits", brief(a.Waits), fmt.Sprintf("%s, of the %s deadline%s", text, brief(a.Deadline), strings.Join(reasons, "")))
+		p.fact("waits", brief(a.Waits), fmt.Sprintf("%s; the deadline is %s%s", text, brief(a.Deadline), strings.Join(reasons, "")))
 	}
 	if len(calls) > 0 {
 		p.fact("retries", figures(a.Calls)+"x", strings.Join(calls, " x ")+" calls at the bottom for one request at the door, if all fail")
@@ -128,6 +128,9 @@ func (a *Layers) GoComment(again string) string {
 		if l.Limiter != nil {
 			fmt.Fprintf(&b, "// %s:\n%s\n", l.Name, l.Limiter.GoComment(again))
 		}
+	}
+	if b.Len() == 0 {
+		return "// No layer has a limit and a service: there is no depth to comment.\n"
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -48,8 +48,9 @@ func Read(name string, src []byte) (plan.Topology, error) {
 	root := f.Root()
 	r.at[""] = root.Node()
 	root.Need("version", "1").Whole(1, 1)
+	root.Need("deadline", "2s")
 	t := plan.Topology{Deadline: r.span(root, "", "deadline")}
-	for i, n := range root.Need("layers", "a list").List(mostLayers) {
+	for i, n := range root.Need("layers", "[{name: api, limit: 20}]").List(mostLayers) {
 		t.Layers = append(t.Layers, r.layer(n, fmt.Sprintf("layers[%d]", i)))
 	}
 	for i, n := range root.Get("resources").List(mostLayers) {

@@ -51,6 +51,7 @@ func TestErrors(t *testing.T) {
 		{"version: 2\n", []string{"bad.yaml:1:10: version", "layers is missing"}},
 		{"deadline: 2s\n", []string{"version is missing", "layers is missing"}},
 		{"version: 1\nlayers:\n  - name: a\n", []string{"deadline is missing"}},
+		{"version: 1\n", []string{"deadline is missing", "layers is missing"}},
 		{head + "  - name: a\n    limt: 3\n", []string{"bad.yaml:5:5: limt is unknown, did you mean limit?", "    5 |     limt: 3", "^"}},
 		{head + "  - name: a\n    limit: 0\n", []string{`bad.yaml:5:12: limit "0"`}},
 		{head + "  - name: a\n    limit: 9999999\n", []string{"bad.yaml:5:12: limit 9999999 is out of range: 0 to 1048576"}},

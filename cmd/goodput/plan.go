@@ -1,0 +1,213 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/goodput/goodput/cmd/goodput/internal/flags"
+	"github.com/goodput/goodput/cmd/goodput/internal/topology"
+	"github.com/goodput/goodput/internal/plan"
+)
+
+// planCmd computes before anything runs.
+type planCmd struct {
+	File string `arg:"" optional:"" placeholder:"FILE" help:"A topology in YAML: layers with limits and replicas, and what they share; - is stdin. Instead of the flags."`
+
+	Limit         flags.Count         `placeholder:"N" help:"Requests that run at once. Required without a file."`
+	Service       topology.Service    `placeholder:"DURATION[:SHAPE]" help:"Service time, from slot to response: its mean, and how it varies: 50ms:fixed, 50ms:exp, 50ms:lognormal:2 (the CV, standard deviation / mean) or 50ms:p99:300ms. Taken as exponential if that is not said. Required without a file."`
+	Objective     flags.Span          `placeholder:"DURATION" help:"Latency that admitted requests must meet at the percentile, waiting included (the deadline, else 1s)."`
+	Percentile    topology.Percentile `placeholder:"P" default:"99" help:"Percentile of the objective: 50 to 99.9 (${default})."`
+	Deadline      flags.Span          `placeholder:"DURATION" help:"When callers stop caring (the objective)."`
+	Burst         topology.Burst      `placeholder:"FACTOR:DURATION" help:"A burst to absorb, in multiples of what the service can do: 2x:1s."`
+	RequestBytes  flags.Size          `placeholder:"SIZE" help:"Memory that a waiting request holds."`
+	Depth         flags.Count         `placeholder:"N" help:"The queue as it is: says what that depth does."`
+	ProposedDepth flags.Count         `placeholder:"N" help:"The queue as somebody wants it: says what would change."`
+	Attempts      flags.Count         `placeholder:"N" help:"How often a client tries in all, at most 100."`
+	RetryInterval flags.Span          `placeholder:"DURATION" help:"After how long a client tries again."`
+	Format        string              `placeholder:"FORMAT" enum:"text,json,markdown,go-comment" default:"text" help:"text, json, markdown (an agreement to sign before an overload) or go-comment (to paste beside a constant) (${default})."`
+}
+
+// Help is what kong prints below the one line.
+func (planCmd) Help() string {
+	return `How deep the queue of a limiter should be, what an overload does to it, and why, with the formula beside each number.
+
+  goodput plan --limit 60 --service 50ms --objective 400ms --deadline 2s
+  goodput plan --limit 60 --service 50ms --deadline 2s --depth 10000 --proposed-depth 50000
+  goodput plan --limit 60 --service 50ms --objective 400ms --format go-comment
+  goodput plan topology.yaml
+
+Exit code 3: the answer is no. The objective is out of reach, a depth breaks it, or the layers do not fit together.`
+}
+
+// Validate is called by kong and states what is wrong in one sentence.
+func (c *planCmd) Validate() error {
+	if c.File != "" {
+		for _, f := range []struct {
+			name string
+			set  bool
+		}{
+			{"limit", c.Limit != 0},
+			{"service", c.Service.Mean != 0},
+			{"objective", c.Objective != 0},
+			{"deadline", c.Deadline != 0},
+			{"burst", c.Burst.Factor != 0},
+			{"request-bytes", c.RequestBytes != 0},
+			{"depth", c.Depth != 0},
+			{"proposed-depth", c.ProposedDepth != 0},
+			{"attempts", c.Attempts != 0},
+			{"retry-interval", c.RetryInterval != 0},
+		} {
+			if f.set {
+				return fmt.Errorf("--%s and the file %s: the file says everything, or the flags do", f.name, c.File)
+			}
+		}
+		return nil
+	}
+	if c.Limit == 0 {
+		return errors.New("--limit is required, or a topology file: how many requests run at once, for example --limit 60")
+	}
+	if c.Service.Mean == 0 {
+		return errors.New("--service is required: how long a request holds its slot, for example --service 50ms")
+	}
+	if err := c.input().Validate(); err != nil {
+		return fmt.Errorf("--%w", err) // --attempts 200 are out of range
+	}
+	return nil
+}
+
+func (c *planCmd) input() plan.Input {
+	return plan.Input{
+		Limit: int(c.Limit), Service: c.Service.Service, Assumed: c.Service.Assumed,
+		Objective: c.Objective.Duration(), Percentile: float64(c.Percentile), Deadline: c.Deadline.Duration(),
+		Burst: plan.Burst(c.Burst), RequestBytes: int64(c.RequestBytes), Depth: int(c.Depth), Proposed: int(c.ProposedDepth),
+		Attempts: int(c.Attempts), RetryInterval: c.RetryInterval.Duration(),
+	}
+}
+
+// Run prints the plan of a limiter or of a file.
+func (c *planCmd) Run(stdout io.Writer) error {
+	if c.File != "" {
+		return c.layers(stdout)
+	}
+	l, err := plan.New(c.input())
+	if err != nil {
+		return err
+	}
+	return c.tell(stdout, l, l.Findings, struct {
+		Version int  `json:"version"`
+		OK      bool `json:"ok"`
+		*plan.Limiter
+	}{1, plan.OK(l.Findings), l})
+}
+
+func (c *planCmd) layers(stdout io.Writer) error {
+	src, err := c.read()
+	if err != nil {
+		return usage(err)
+	}
+	t, err := topology.Read(c.name(), src)
+	if err != nil {
+		return usage(fmt.Errorf("the topology is wrong:\n%w", err))
+	}
+	a, err := plan.Check(t)
+	if err != nil {
+		return err
+	}
+	return c.tell(stdout, a, a.Findings, struct {
+		Version int  `json:"version"`
+		OK      bool `json:"ok"`
+		*plan.Layers
+	}{1, plan.OK(a.Findings), a})
+}
+
+// name is how errors call the file.
+func (c *planCmd) name() string {
+	if c.File == "-" {
+		return "stdin"
+	}
+	return c.File
+}
+
+func (c *planCmd) read() ([]byte, error) {
+	if c.File == "-" {
+		return io.ReadAll(io.LimitReader(os.Stdin, topology.MaxBytes+1))
+	}
+	return os.ReadFile(c.File)
+}
+
+// An answer can be said in words in several ways.
+type answer interface {
+	Text() string
+	Markdown(again string) string
+	GoComment(again string) string
+}
+
+// tell writes the answer; a no is an error all the same.
+func (c *planCmd) tell(stdout io.Writer, a answer, findings []plan.Finding, document any) error {
+	var err error
+	switch c.Format {
+	case "json":
+		e := json.NewEncoder(stdout)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		err = e.Encode(document)
+	case "markdown":
+		_, err = io.WriteString(stdout, a.Markdown(c.again()))
+	case "go-comment":
+		_, err = io.WriteString(stdout, a.GoComment(c.again()))
+	default:
+		_, err = io.WriteString(stdout, a.Text())
+	}
+	if err != nil {
+		return err
+	}
+	return answerNo(findings)
+}
+
+// answerNo is the failure of a plan with errors, or nil.
+func answerNo(findings []plan.Finding) error {
+	var texts []string
+	for _, f := range findings {
+		if f.Level == plan.Error {
+			texts = append(texts, f.Text)
+		}
+	}
+	switch len(texts) {
+	case 0:
+		return nil
+	case 1:
+		return no(fmt.Errorf("the answer is no: %s", texts[0]))
+	}
+	return no(fmt.Errorf("the answer is no, for %d reasons; the first: %s", len(texts), texts[0]))
+}
+
+// again is the command that makes this plan once more.
+func (c *planCmd) again() string {
+	if c.File != "" {
+		return "goodput plan " + c.File
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "goodput plan --limit %d --service %s", c.Limit, c.Service)
+	for _, f := range []struct {
+		name  string
+		set   bool
+		value any
+	}{
+		{"objective", c.Objective != 0, c.Objective.Duration()},
+		{"percentile", c.Percentile != 0.99, fmt.Sprintf("%g", 100*c.Percentile)},
+		{"deadline", c.Deadline != 0, c.Deadline.Duration()},
+		{"burst", c.Burst.Factor != 0, fmt.Sprintf("%gx:%v", c.Burst.Factor, c.Burst.Length)},
+		{"request-bytes", c.RequestBytes != 0, int64(c.RequestBytes)},
+		{"depth", c.Depth != 0, int(c.Depth)},
+		{"proposed-depth", c.ProposedDepth != 0, int(c.ProposedDepth)},
+	} {
+		if f.set {
+			fmt.Fprintf(&b, " --%s %v", f.name, f.value)
+		}
+	}
+	return b.String()
+}
