@@ -35,20 +35,45 @@ type Figures struct {
 
 // Figures sums up the runs of p.
 func (p Policy) Figures() Figures {
+	f := p.count(func(r *sim.Result) *sim.Tally { return &r.Total })
+	f.Capacity = p.over(func(r *sim.Result) float64 { return r.Capacity })
+	f.Ratio = p.over(ratio)
+	f.PeakQueue = p.over(peakQueue)
+	return f
+}
+
+// Class sums up what became of class i. It has no capacity and no queue of its own:
+// its Ratio is the share of its own requests that were answered in time.
+func (p Policy) Class(i int) Figures {
+	f := p.count(func(r *sim.Result) *sim.Tally { return &r.Classes[i] })
+	f.Ratio = p.over(func(r *sim.Result) float64 { return share(r.Classes[i].InTime, r.Classes[i].Requests) })
+	return f
+}
+
+// classes are those that are told apart: none if there is but one.
+func (p Policy) classes() []sim.Tally {
+	if c := p.Runs[0].Classes; len(c) > 1 {
+		return c
+	}
+	return nil
+}
+
+// count is what a tally alone says.
+func (p Policy) count(of func(*sim.Result) *sim.Tally) Figures {
+	over := func(f func(t *sim.Tally, window time.Duration) float64) Figure {
+		return p.over(func(r *sim.Result) float64 { return f(of(r), r.Window) })
+	}
 	return Figures{
-		Offered:   p.over(func(r *sim.Result) float64 { return perSecond(r.Total.Requests, r.Window) }),
-		Capacity:  p.over(func(r *sim.Result) float64 { return r.Capacity }),
-		Goodput:   p.over(func(r *sim.Result) float64 { return perSecond(r.Total.InTime, r.Window) }),
-		Ratio:     p.over(ratio),
-		Refused:   p.over(func(r *sim.Result) float64 { return share(r.Total.Refused, r.Total.Requests) }),
-		Late:      p.over(func(r *sim.Result) float64 { return share(r.Total.Late, r.Total.Requests) }),
-		Failed:    p.over(func(r *sim.Result) float64 { return share(r.Total.Failed, r.Total.Requests) }),
-		Attempts:  p.over(func(r *sim.Result) float64 { return share(r.Total.Attempts, r.Total.Requests) }),
-		Wasted:    p.over(func(r *sim.Result) float64 { return r.Total.Wasted.Seconds() / r.Total.Work.Seconds() }),
-		P50:       p.over(func(r *sim.Result) float64 { return quantile(&r.Total.Latency, 0.50) }),
-		P99:       p.over(func(r *sim.Result) float64 { return quantile(&r.Total.Latency, 0.99) }),
-		Told:      p.over(func(r *sim.Result) float64 { return quantile(&r.Total.Told, 0.50) }),
-		PeakQueue: p.over(peakQueue),
+		Offered:  over(func(t *sim.Tally, window time.Duration) float64 { return perSecond(t.Requests, window) }),
+		Goodput:  over(func(t *sim.Tally, window time.Duration) float64 { return perSecond(t.InTime, window) }),
+		Refused:  over(func(t *sim.Tally, _ time.Duration) float64 { return share(t.Refused, t.Requests) }),
+		Late:     over(func(t *sim.Tally, _ time.Duration) float64 { return share(t.Late, t.Requests) }),
+		Failed:   over(func(t *sim.Tally, _ time.Duration) float64 { return share(t.Failed, t.Requests) }),
+		Attempts: over(func(t *sim.Tally, _ time.Duration) float64 { return share(t.Attempts, t.Requests) }),
+		Wasted:   over(func(t *sim.Tally, _ time.Duration) float64 { return t.Wasted.Seconds() / t.Work.Seconds() }),
+		P50:      over(func(t *sim.Tally, _ time.Duration) float64 { return quantile(&t.Latency, 0.50) }),
+		P99:      over(func(t *sim.Tally, _ time.Duration) float64 { return quantile(&t.Latency, 0.99) }),
+		Told:     over(func(t *sim.Tally, _ time.Duration) float64 { return quantile(&t.Told, 0.50) }),
 	}
 }
 

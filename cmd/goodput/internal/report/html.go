@@ -126,8 +126,8 @@ type detail struct {
 }
 
 type counted struct {
-	Name                                                        string
-	Requests, InTime, Late, Refused, Failed, Attempts, P50, P99 string
+	Name                                                               string
+	Requests, InTime, Share, Late, Refused, Failed, Attempts, P50, P99 string
 }
 
 type pair struct{ Name, Value string }
@@ -216,8 +216,12 @@ func countedOf(name string, t *sim.Tally) counted {
 		}
 		return millis.show(d.Seconds())
 	}
+	share := "–"
+	if t.Requests > 0 {
+		share = percent.show(float64(t.InTime) / float64(t.Requests))
+	}
 	return counted{
-		Name: name, Requests: thousands(t.Requests), InTime: thousands(t.InTime), Late: thousands(t.Late),
+		Name: name, Requests: thousands(t.Requests), InTime: thousands(t.InTime), Share: share, Late: thousands(t.Late),
 		Refused: thousands(t.Refused), Failed: thousands(t.Failed), Attempts: thousands(t.Attempts),
 		P50: show(0.50), P99: show(0.99),
 	}

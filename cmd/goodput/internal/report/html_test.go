@@ -31,6 +31,7 @@ func evil() *Report {
 	for i := range r.Policies {
 		r.Policies[i].Name = hostile
 		r.Policies[i].Runs[0].Tiers[0].Name = hostile
+		r.Policies[i].Runs[0].Classes[1].Name = hostile
 	}
 	r.Criteria[0].Text, r.Criteria[0].Measured = hostile, hostile
 	return r

@@ -59,8 +59,16 @@ type document struct {
 type policy struct {
 	Name    string  `json:"name"`
 	Figures figures `json:"figures"`
+	Classes []class `json:"classes"` // empty if there is but one
 	Runs    []run   `json:"runs"`
 	Series  series  `json:"series"`
+}
+
+// A class has its figures over all runs. Its goodput_ratio is the share of its own
+// requests; it has no capacity and no queue of its own.
+type class struct {
+	Name    string  `json:"name"`
+	Figures figures `json:"figures"`
 }
 
 type figures struct {
@@ -226,18 +234,24 @@ func (r *Report) document() document {
 		d.Criteria = append(d.Criteria, criteria(c))
 	}
 	for _, p := range r.Policies {
-		f := p.Figures()
-		out := policy{Name: p.Name, Series: seriesOf(p.Runs[0].Series), Figures: figures{
-			Offered: f.Offered.json(), Capacity: f.Capacity.json(), Goodput: f.Goodput.json(), Ratio: f.Ratio.json(),
-			Refused: f.Refused.json(), Late: f.Late.json(), Failed: f.Failed.json(), Attempts: f.Attempts.json(),
-			Wasted: f.Wasted.json(), P50: f.P50.json(), P99: f.P99.json(), Told: f.Told.json(), PeakQueue: f.PeakQueue.json(),
-		}}
+		out := policy{Name: p.Name, Figures: figuresOf(p.Figures()), Classes: []class{}, Series: seriesOf(p.Runs[0].Series)}
+		for i, c := range p.classes() {
+			out.Classes = append(out.Classes, class{c.Name, figuresOf(p.Class(i))})
+		}
 		for _, one := range p.Runs {
 			out.Runs = append(out.Runs, runOf(one))
 		}
 		d.Policies = append(d.Policies, out)
 	}
 	return d
+}
+
+func figuresOf(f Figures) figures {
+	return figures{
+		Offered: f.Offered.json(), Capacity: f.Capacity.json(), Goodput: f.Goodput.json(), Ratio: f.Ratio.json(),
+		Refused: f.Refused.json(), Late: f.Late.json(), Failed: f.Failed.json(), Attempts: f.Attempts.json(),
+		Wasted: f.Wasted.json(), P50: f.P50.json(), P99: f.P99.json(), Told: f.Told.json(), PeakQueue: f.PeakQueue.json(),
+	}
 }
 
 func (f Figure) json() *figure {

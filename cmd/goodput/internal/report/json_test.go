@@ -262,6 +262,40 @@ func TestStandardError(t *testing.T) {
 	}
 }
 
+// Of a class the ratio is about its own requests: with 20 and 5 of them, of which 5
+// and 4 are answered in time, 25 % and 80 %, whatever the capacity is.
+func TestFiguresOfClasses(t *testing.T) {
+	p := Policy{Name: "goodput", Runs: []*sim.Result{{
+		Window: 10 * time.Second, Capacity: 1,
+		Total: sim.Tally{Requests: 25, InTime: 9},
+		Classes: []sim.Tally{
+			{Name: "flood", Requests: 20, InTime: 5, Refused: 15},
+			{Name: "steady", Requests: 5, InTime: 4, Late: 1},
+		},
+	}}}
+	r := &Report{Policies: []Policy{p}}
+	classes := r.document().Policies[0].Classes
+	if len(classes) != 2 || classes[0].Name != "flood" || classes[1].Name != "steady" {
+		t.Fatalf("classes %+v", classes)
+	}
+	for i, want := range []struct{ offered, goodput, ratio, refused, late float64 }{{2, 0.5, 0.25, 0.75, 0}, {0.5, 0.4, 0.8, 0, 0.2}} {
+		f := classes[i].Figures
+		if f.Offered.Mean != want.offered || f.Goodput.Mean != want.goodput || f.Ratio.Mean != want.ratio || f.Refused.Mean != want.refused || f.Late.Mean != want.late {
+			t.Errorf("class %d: %v, %v, %v, %v, %v, want %+v", i, f.Offered.Mean, f.Goodput.Mean, f.Ratio.Mean, f.Refused.Mean, f.Late.Mean, want)
+		}
+		if f.Capacity != nil || f.PeakQueue != nil {
+			t.Errorf("class %d has a capacity or a queue of its own", i)
+		}
+	}
+	if got := show(t, r, Columns, false); !strings.Contains(got, "\n  flood             2.00    0.50    25.0    75.0") || !strings.Contains(got, classLegend) {
+		t.Errorf("no class in\n%s", got)
+	}
+	p.Runs[0].Classes = p.Runs[0].Classes[:1]
+	if got := show(t, r, Columns, false); strings.Contains(got, "flood") {
+		t.Errorf("one class alone is everybody:\n%s", got)
+	}
+}
+
 func TestUnitsShowThreeFigures(t *testing.T) {
 	for _, c := range []struct {
 		u    unit

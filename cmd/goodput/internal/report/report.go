@@ -73,6 +73,8 @@ func (r *Report) check() error {
 			switch {
 			case run == nil:
 				return fmt.Errorf("report: run %d of policy %q is missing", i+1, p.Name)
+			case len(run.Classes) != len(p.Runs[0].Classes):
+				return fmt.Errorf("report: run %d of policy %q has %d classes and the first %d", i+1, p.Name, len(run.Classes), len(p.Runs[0].Classes))
 			case run.Window <= 0:
 				return fmt.Errorf("report: run %d of policy %q counts a window of %v: it must be positive", i+1, p.Name, run.Window)
 			case math.IsNaN(run.Capacity) || math.IsInf(run.Capacity, 0) || run.Capacity < 0:

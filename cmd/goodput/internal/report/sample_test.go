@@ -54,7 +54,7 @@ func (s shape) result(seed uint64) *sim.Result {
 	r := &sim.Result{
 		Scenario: "overload-3x", Policy: s.name, Seed: seed, Window: sampleLength, Ended: sampleLength + time.Second,
 		Capacity: sampleCapacity,
-		Classes:  []sim.Tally{{Name: "web"}, {Name: hostile}},
+		Classes:  []sim.Tally{{Name: "web"}, {Name: "batch"}},
 	}
 	const bins = 120
 	width := sampleLength / bins

@@ -38,6 +38,8 @@ var columns = []column{
 const legend = "goodput %: answered in time, of min(offered, capacity). p50, p99: from arrival to " +
 	"answer, of what got a slot. told: from arrival to a refusal. queue: most that waited in one limiter."
 
+const classLegend = "goodput % of a class: answered in time, of its own requests."
+
 // Text writes r for a terminal of width columns, at least 80, with ANSI colours if
 // colour is set. Terminal knows both.
 func (r *Report) Text(w io.Writer, width int, colour bool) error {
@@ -83,6 +85,9 @@ func (t *text) nameWidth(r *Report) int {
 	longest := minName - 1
 	for _, p := range r.Policies {
 		longest = max(longest, utf8.RuneCountInString(clean(p.Name)))
+		for _, c := range p.classes() {
+			longest = max(longest, 2+utf8.RuneCountInString(clean(c.Name)))
+		}
 	}
 	return min(longest+1, maxName, t.width-len(columns)*columnWidth)
 }
@@ -98,15 +103,9 @@ func (t *text) table(r *Report) {
 		t.line(t.bold(t.row(first, heads)))
 	}
 	for _, p := range r.Policies {
-		f := p.Figures()
-		means, spreads := make([]string, len(columns)), make([]string, len(columns))
-		for k, c := range columns {
-			x := c.figure(&f)
-			means[k], spreads[k] = x.plain(c.unit), x.spread(c.unit)
-		}
-		t.line(t.row(clean(p.Name), means))
-		if len(p.Runs) > 1 {
-			t.line(t.dim(t.row("", spreads)))
+		t.figures(clean(p.Name), p.Figures(), len(p.Runs))
+		for i, c := range p.classes() {
+			t.figures("  "+clean(c.Name), p.Class(i), len(p.Runs))
 		}
 	}
 	t.line(t.dim(strings.Repeat("-", t.name+3*columnWidth)))
@@ -120,6 +119,22 @@ func (t *text) table(r *Report) {
 	}
 	t.gap()
 	t.faint(legend)
+	if r.Policies[0].classes() != nil {
+		t.faint(classLegend)
+	}
+}
+
+// figures writes a line, and one with the standard errors if there are several runs.
+func (t *text) figures(name string, f Figures, runs int) {
+	means, spreads := make([]string, len(columns)), make([]string, len(columns))
+	for k, c := range columns {
+		x := c.figure(&f)
+		means[k], spreads[k] = x.plain(c.unit), x.spread(c.unit)
+	}
+	t.line(t.row(name, means))
+	if runs > 1 {
+		t.line(t.dim(t.row("", spreads)))
+	}
 }
 
 func (t *text) row(name string, figures []string) string {

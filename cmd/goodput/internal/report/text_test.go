@@ -138,6 +138,8 @@ func TestNothingToShowIsSaid(t *testing.T) {
 	two.Policies[1].Runs = two.Policies[1].Runs[:1]
 	window := sample(1, 1)
 	window.Policies[0].Runs[0].Window = 0
+	classes := sample(1, 2)
+	classes.Policies[0].Runs[1].Classes = nil
 	missing := sample(1, 1)
 	missing.Policies[0].Runs[0] = nil
 	for _, c := range []struct {
@@ -148,6 +150,7 @@ func TestNothingToShowIsSaid(t *testing.T) {
 		{&Report{Policies: []Policy{{Name: "a"}}}, `report: policy "a" has no run`},
 		{two, `report: policy "fifo" has 1 runs and "goodput" has 2: each needs as many`},
 		{window, `report: run 1 of policy "goodput" counts a window of 0s: it must be positive`},
+		{classes, `report: run 2 of policy "goodput" has 0 classes and the first 2`},
 		{missing, `report: run 1 of policy "goodput" is missing`},
 	} {
 		var b bytes.Buffer

@@ -359,7 +359,7 @@ class Chart {
     make(details, "summary", {}, "These numbers as a table");
     details.addEventListener("toggle", () => {
       if (!details.open || details.querySelector("table")) return;
-      const scroll = make(details, "div", { class: "scroll", role: "region", tabindex: "0", "aria-label": this.spec.title + " as a table" });
+      const scroll = make(details, "div", { class: "scroll", role: "group", tabindex: "0", "aria-label": this.spec.title + " as a table" });
       const table = make(scroll, "table");
       const head = make(make(table, "thead"), "tr");
       make(head, "th", { scope: "col" }, this.spec.time ? "until" : "within");
