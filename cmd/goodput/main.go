@@ -3,6 +3,7 @@
 //	goodput serve    a reverse proxy that admits what can be served in time
 //	goodput demo     the same overload, without it and with it
 //	goodput plan     how deep a queue may be, and what an overload does to it
+//	goodput simulate scenarios through the same code in virtual time
 //	goodput version
 //
 // Exit codes: 0 done, also after a graceful SIGTERM; 1 failed at run time;
@@ -29,10 +30,11 @@ const (
 
 // program is the command line. Each command is a file beside this one.
 type program struct {
-	Serve   serveCmd   `cmd:"" help:"Protect a service: a reverse proxy that admits what can be served in time."`
-	Demo    demoCmd    `cmd:"" help:"Show one overload twice, without protection and with it."`
-	Plan    planCmd    `cmd:"" help:"Compute the depth of a queue, and what an overload does to it, before it happens."`
-	Version versionCmd `cmd:"" help:"Print version, revision and Go version."`
+	Serve    serveCmd    `cmd:"" help:"Protect a service: a reverse proxy that admits what can be served in time."`
+	Demo     demoCmd     `cmd:"" help:"Show one overload twice, without protection and with it."`
+	Plan     planCmd     `cmd:"" help:"Compute the depth of a queue, and what an overload does to it, before it happens."`
+	Simulate simulateCmd `cmd:"" help:"Play scenarios through the same code in virtual time, beside what others do."`
+	Version  versionCmd  `cmd:"" help:"Print version, revision and Go version."`
 }
 
 // A failure is an error with the exit code that belongs to it.

@@ -73,6 +73,7 @@ var programImports = map[string]string{
 	"replay > accesslog": "a log is what it plays",
 	"watch > metrics":    "the log counts as the metrics do",
 
+	"builtin > strictyaml":  "a name that is not known is said as in a file",
 	"policy > strictyaml":   "the limiter part of a file",
 	"scenario > flags":      "a size in a criterion is written as in a flag",
 	"scenario > policy":     "a scenario embeds the policy",

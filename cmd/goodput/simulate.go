@@ -1,0 +1,289 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/goodput/goodput/cmd/goodput/internal/build"
+	"github.com/goodput/goodput/cmd/goodput/internal/builtin"
+	"github.com/goodput/goodput/cmd/goodput/internal/report"
+	"github.com/goodput/goodput/cmd/goodput/internal/scenario"
+	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
+	"github.com/goodput/goodput/internal/sim"
+)
+
+// simulateCmd plays scenarios through the core in virtual time.
+type simulateCmd struct {
+	Files    []string `arg:"" optional:"" name:"file" help:"Scenario files; - is stdin."`
+	Builtin  []string `placeholder:"NAME" help:"A scenario that is part of the program; more than one as a,b."`
+	List     bool     `help:"List the scenarios that are part of the program."`
+	Print    bool     `help:"Print the scenario file instead of playing it: a start for a file of one's own."`
+	Seed     *uint64  `placeholder:"N" help:"Seed of the first run; the same seed is the same result (what the file says, or 1)."`
+	Repeat   int      `placeholder:"N" help:"Runs of each policy, each with another seed: 1 to 100 (what the file says, or 1)."`
+	Policies []string `placeholder:"A,B" help:"Play only these of the policies that the file compares, in this order."`
+	Ceilings bool     `negatable:"" default:"true" help:"Compute what no policy can exceed (${default})."`
+	Format   string   `placeholder:"FORMAT" enum:"text,json,html,auto" default:"auto" help:"Result as text, json or html; auto goes by the name of the output, and is text on stdout (${default})."`
+	Output   string   `placeholder:"FILE" default:"-" help:"Where the result goes; - is stdout (${default})."`
+}
+
+// Validate is called by kong and states what is wrong in one sentence.
+func (c *simulateCmd) Validate() error {
+	scenarios := len(c.Files) + len(c.Builtin)
+	switch {
+	case c.List && scenarios > 0:
+		return errors.New("--list lists the built-in scenarios and takes none")
+	case !c.List && scenarios == 0:
+		return errors.New("no scenario: give a file, or --builtin NAME; --list has the names")
+	case c.Repeat < 0 || c.Repeat > maxRepeat:
+		return fmt.Errorf("--repeat %d is out of range: 1 to %d", c.Repeat, maxRepeat)
+	case c.format() == "html" && scenarios > 1:
+		return fmt.Errorf("an html report has one scenario, not %d", scenarios)
+	}
+	return nil
+}
+
+// maxRepeat is as in a file: more runs make a standard error of a tenth no smaller
+// than a longer run does.
+const maxRepeat = 100
+
+func (c *simulateCmd) format() string {
+	if c.Format != "auto" {
+		return c.Format
+	}
+	switch ext := strings.ToLower(path.Ext(c.Output)); ext {
+	case ".html", ".json":
+		return ext[1:]
+	}
+	return "text"
+}
+
+// Run plays every scenario and writes one report for each.
+func (c *simulateCmd) Run(stdout io.Writer) error {
+	var out bytes.Buffer
+	err := c.run(&out)
+	if out.Len() == 0 {
+		return err
+	}
+	// A report is written as a whole, or not: no half of one overwrites the last.
+	var wrong error
+	if c.Output == "-" {
+		_, wrong = stdout.Write(out.Bytes())
+	} else {
+		wrong = os.WriteFile(c.Output, out.Bytes(), 0o644)
+	}
+	if wrong != nil {
+		return fmt.Errorf("write the result: %w", wrong)
+	}
+	return err
+}
+
+// run writes to out. With an answer that is no, or none, the report is there too.
+func (c *simulateCmd) run(out *bytes.Buffer) error {
+	if c.List {
+		return listBuiltins(out)
+	}
+	sources, err := c.sources()
+	if err != nil {
+		return usage(err)
+	}
+	if c.Print {
+		for _, s := range sources {
+			out.Write(s.text)
+		}
+		return nil
+	}
+	files, err := c.load(sources)
+	if err != nil {
+		return usage(err)
+	}
+	var bad []error
+	for i, f := range files {
+		r, verdict, err := c.simulate(f, sources[i])
+		if err != nil {
+			return fmt.Errorf("%s: %w", sources[i].file, err)
+		}
+		if i > 0 && c.format() == "text" {
+			out.WriteString("\n")
+		}
+		if err := c.write(out, r); err != nil {
+			return err
+		}
+		bad = append(bad, verdict)
+	}
+	return errors.Join(bad...) // its code is that of the first
+}
+
+func (c *simulateCmd) write(out *bytes.Buffer, r *report.Report) error {
+	switch c.format() {
+	case "json":
+		return r.JSON(out)
+	case "html":
+		return r.HTML(out)
+	}
+	width, colour := report.Columns, false
+	if c.Output == "-" {
+		width, colour = report.Terminal(os.Stdout)
+	}
+	return r.Text(out, width, colour)
+}
+
+// A source is a scenario file that has been read.
+type source struct {
+	file string // how errors call it
+	args string // what names it on a command line
+	text []byte
+}
+
+func (c *simulateCmd) sources() (all []source, err error) {
+	for _, name := range c.Files {
+		text, err := readScenario(name)
+		if err != nil {
+			return nil, err
+		}
+		file := name
+		if name == "-" {
+			file = "stdin"
+		}
+		all = append(all, source{file, name, text})
+	}
+	for _, name := range c.Builtin {
+		file, text, err := builtin.File(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, source{file, "--builtin " + name, text})
+	}
+	return all, nil
+}
+
+// readScenario reads one byte more than a scenario may have: more of a file that
+// has no end says nothing new.
+func readScenario(name string) ([]byte, error) {
+	f := os.Stdin
+	if name != "-" {
+		var err error
+		if f, err = os.Open(name); err != nil {
+			return nil, err
+		}
+		defer f.Close()
+	}
+	return io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
+}
+
+// load reads the sources, with what the command line says differently. Everything
+// that is wrong with any of them is in the error.
+func (c *simulateCmd) load(sources []source) (files []*scenario.File, err error) {
+	var bad []error
+	for _, s := range sources {
+		f, err := scenario.Load(s.file, s.text)
+		if err == nil {
+			err = c.change(f, s.file)
+		}
+		files, bad = append(files, f), append(bad, err)
+	}
+	return files, errors.Join(bad...)
+}
+
+func (c *simulateCmd) change(f *scenario.File, name string) error {
+	if c.Seed != nil {
+		f.Seed = *c.Seed
+	}
+	f.Repeat = cmp.Or(c.Repeat, f.Repeat)
+	if len(c.Policies) == 0 {
+		return nil
+	}
+	var labels []string
+	for _, p := range f.Compare {
+		labels = append(labels, p.Name)
+	}
+	all := f.Compare
+	f.Compare = nil
+	for _, want := range c.Policies {
+		i := slices.Index(labels, want)
+		switch {
+		case i < 0:
+			return fmt.Errorf("%s: policy %q is not compared%s", name, want, strictyaml.Unknown(want, labels))
+		case slices.ContainsFunc(f.Compare, func(p scenario.Compared) bool { return p.Name == want }):
+			return fmt.Errorf("--policies has %q twice", want)
+		}
+		f.Compare = append(f.Compare, all[i])
+	}
+	// What is expected of the others has no answer now.
+	f.Expect = slices.DeleteFunc(f.Expect, func(x scenario.Criterion) bool { return !slices.Contains(c.Policies, x.Policy) })
+	return nil
+}
+
+// listBuiltins writes a line for each scenario: its name and what it is.
+func listBuiltins(out *bytes.Buffer) error {
+	for _, name := range builtin.Names() {
+		file, text, err := builtin.File(name)
+		if err != nil {
+			return err
+		}
+		f, err := scenario.Load(file, text)
+		if err != nil {
+			return err
+		}
+		about, _, _ := strings.Cut(f.About, ". ")
+		fmt.Fprintf(out, "%-17s %s\n", name, strings.TrimSuffix(strings.TrimSpace(about), "."))
+	}
+	return nil
+}
+
+// simulate plays f. verdict is why the answer is no, or none; the report says it
+// too.
+func (c *simulateCmd) simulate(f *scenario.File, s source) (r *report.Report, verdict, err error) {
+	runs, err := play(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	r = &report.Report{
+		Scenario: f.Name, About: f.About, Rule: f.Rule, Why: f.Why, Measured: byClass(f, runs),
+		Program: build.Read().String(), Command: c.again(f, s), Seed: f.Seed,
+	}
+	var all []*sim.Result
+	for i, p := range f.Compare {
+		r.Policies = append(r.Policies, report.Policy{Name: p.Name, Runs: runs[i]})
+		all = append(all, runs[i]...)
+	}
+	if c.Ceilings {
+		if r.Ceilings, err = f.Play(0).Ceilings(f.Seed); err != nil {
+			return nil, nil, err
+		}
+	}
+	missed := 0
+	for _, v := range f.Judge(all) {
+		r.Criteria = append(r.Criteria, report.Criterion{Text: v.Text, Met: v.Holds, Measured: v.Worst})
+		if !v.Holds {
+			missed++
+		}
+	}
+	switch n := fewest(all); {
+	case n < leastRequests && len(f.Trace) == 0:
+		why := fmt.Sprintf("%d requests came in the window, and a 99th percentile takes %d", n, leastRequests)
+		r.Notes = append(r.Notes, why+".")
+		verdict = void(fmt.Errorf("no answer: %s: %s", s.file, why))
+	case missed > 0:
+		verdict = no(fmt.Errorf("%s: %d of %d criteria are not met", s.file, missed, len(r.Criteria)))
+	}
+	return r, verdict, nil
+}
+
+// again is the command that makes the same report.
+func (c *simulateCmd) again(f *scenario.File, s source) string {
+	command := fmt.Sprintf("goodput simulate %s --seed %d", s.args, f.Seed)
+	if c.Repeat > 0 {
+		command += fmt.Sprintf(" --repeat %d", c.Repeat)
+	}
+	if len(c.Policies) > 0 {
+		command += " --policies " + strings.Join(c.Policies, ",")
+	}
+	return command
+}
