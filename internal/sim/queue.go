@@ -43,7 +43,7 @@ func (q *queue) offer(now time.Duration, c *call) (v admission.Verdict, victim *
 			c.patience = q.CoDel.Target
 		}
 	}
-	q.push(c)
+	q.push(now, c)
 	return admission.Queued, victim
 }
 
@@ -79,7 +79,10 @@ func (q *queue) next(now time.Duration) (c *call, why admission.Reason) {
 	return c, admission.None
 }
 
-func (q *queue) push(c *call) {
+func (q *queue) push(now time.Duration, c *call) {
+	if q.waiting == 0 {
+		q.empty = now
+	}
 	q.waiting++
 	c.next, c.prev = nil, q.newest
 	if q.newest != nil {
