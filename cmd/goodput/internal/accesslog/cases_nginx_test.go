@@ -51,6 +51,21 @@ func TestMalformedRequests_C179(t *testing.T) {
 	}
 }
 
+// TestNginxOutcomes: what nginx answers by itself is told from what an upstream
+// answered.
+func TestNginxOutcomes(t *testing.T) {
+	checkLines(t, Options{Format: Nginx}, "", []lineCase{
+		{nginxLine(503, " 0.000 -"), NoSample, whyNoUpstream, Absent, Absent, 0, 503, Rejected}, // limit_req, limit_conn
+		{nginxLine(429, " 0.000 -"), NoSample, whyNoUpstream, Absent, Absent, 0, 429, Rejected},
+		{nginxLine(503, " 0.012 0.010"), OK, "", Absent, 10 * ms, 12 * ms, 503, Failed},
+		{nginxLine(502, " 0.012 0.010, -"), OK, "", Absent, 10 * ms, 12 * ms, 502, Failed},
+		{nginxLine(404, " 0.012 0.010"), OK, "", Absent, 10 * ms, 12 * ms, 404, Served},
+		{nginxLine(499, " 2.000 1.999"), OK, "", Absent, 1999 * ms, 2000 * ms, 499, Cancelled},
+		{nginxLine(101, " 300.000 300.000"), NoSample, whyStream, Absent, Absent, 300 * time.Second, 101, Stream},
+		{nginxLine(0, " 0.000 -"), NoSample, whyNoUpstream, Absent, Absent, 0, 0, Cancelled},
+	})
+}
+
 // TestEscapedQuotes_C180: what an agent writes does not move the times.
 func TestEscapedQuotes_C180(t *testing.T) {
 	for _, agent := range []string{

@@ -138,6 +138,15 @@ func TestStdin(t *testing.T) {
 	if _, err := Open([]string{"-"}, Options{}); err == nil {
 		t.Error("no standard input is no error")
 	}
+	// What ends in the middle of compressed data may end in the middle of a list.
+	cut := io.MultiReader(strings.NewReader(nginxLine(200, " 0.024 0.010")+"\n"+nginxLine(200, " 0.025 0.010")), iotest.ErrReader(io.ErrUnexpectedEOF))
+	l, err := Open([]string{"-"}, Options{Stdin: cut})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := l.Summary(); s.Used != 1 || !strings.Contains(strings.Join(s.Warnings, "\n"), "ends early after line 2") {
+		t.Errorf("%+v", s)
+	}
 	broken := io.MultiReader(strings.NewReader(sample(t, "alb.log")), iotest.ErrReader(errors.New("the disk is gone")))
 	if _, err := Open([]string{"-"}, Options{Stdin: broken}); err == nil || !strings.Contains(err.Error(), "standard input: ") {
 		t.Errorf("a read error: %v", err)
