@@ -168,15 +168,15 @@ func (f Figure) plain(u unit) string {
 }
 
 // spread is "±0.3", or nothing where one run has none. It has the decimals of the
-// mean that it belongs to, or one more if it would be shown as 0.
+// mean that it belongs to, or one more if that is what it takes to be seen.
 func (f Figure) spread(u unit) string {
 	if f.Runs < 2 {
 		return ""
 	}
-	d := u.decimals(f.Mean * u.scale)
-	s := strconv.FormatFloat(f.Error*u.scale, 'f', d, 64)
-	if v, _ := strconv.ParseFloat(s, 64); v == 0 && f.Error > 0 {
-		s = strconv.FormatFloat(f.Error*u.scale, 'f', d+1, 64)
+	decimals := u.decimals(f.Mean * u.scale)
+	x := f.Error * u.scale
+	if half := 0.5 * math.Pow(10, -float64(decimals)); x < half && x >= half/10 {
+		decimals++
 	}
-	return "±" + s
+	return "±" + strconv.FormatFloat(x, 'f', decimals, 64)
 }

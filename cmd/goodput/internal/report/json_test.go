@@ -318,3 +318,21 @@ func TestUnitsShowThreeFigures(t *testing.T) {
 		}
 	}
 }
+
+func TestSpreadHasTheDecimalsOfItsMean(t *testing.T) {
+	for _, c := range []struct {
+		f    Figure
+		want string
+	}{
+		{Figure{Mean: 0.436, Error: 0.0042, Runs: 3}, "±4"},
+		{Figure{Mean: 0.436, Error: 0.0004, Runs: 3}, "±0.4"},  // ±0 would say that there is none
+		{Figure{Mean: 0.436, Error: 0.000_004, Runs: 3}, "±0"}, // and this is none
+		{Figure{Mean: 0.002, Error: 0.000_000_1, Runs: 3}, "±0.00"},
+		{Figure{Mean: 0.436, Runs: 3}, "±0"},
+		{Figure{Mean: 0.436, Runs: 1}, ""},
+	} {
+		if got := c.f.spread(millis); got != c.want {
+			t.Errorf("%+v is shown as %q, want %q", c.f, got, c.want)
+		}
+	}
+}
