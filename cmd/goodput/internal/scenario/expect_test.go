@@ -176,3 +176,28 @@ func TestUnitsInText(t *testing.T) {
 		}
 	}
 }
+
+// A file, played by the simulator with each of its policies, is judged as it says:
+// our core meets the objective at three times the load, the rule of thumb does not.
+func TestPlayAndJudge(t *testing.T) {
+	f := load(t, "overload.yaml")
+	f.Sim.Length = 20 * time.Second
+	var runs []*sim.Result
+	for i, c := range f.Compare {
+		for _, seed := range f.Seeds() {
+			r, err := sim.Run(f.Play(i), seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Policy != c.Name || r.Scenario != f.Name {
+				t.Errorf("the run of %s is called %s, of %s", c.Name, r.Policy, r.Scenario)
+			}
+			runs = append(runs, r)
+		}
+	}
+	for _, v := range f.Judge(runs) {
+		if t.Log(v); !v.Holds {
+			t.Error(v)
+		}
+	}
+}

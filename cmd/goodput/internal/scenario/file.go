@@ -28,7 +28,7 @@ import (
 // A File is a scenario file.
 type File struct {
 	Version int    // 1
-	Name    string // letters, digits, _ and -
+	Name    string // letters, digits, _, - and .
 	About   string // one sentence
 	Rule    string // what the rule of thumb predicts
 	Why     string // why it is wrong, or right

@@ -64,7 +64,7 @@ func (r *reader) check(m *strictyaml.Map, s sim.Scenario) {
 func (r *reader) top() {
 	m, f := r.root, &r.file
 	f.Version = int(m.Need("version", "1").Whole(1, 1))
-	f.Name = label(m.Need("name", "overload-3x"))
+	f.Name = word(m.Need("name", "overload-3x"), "_-.", "letters, digits, _, - and .")
 	f.About = m.Get("about").Text(maxText)
 	f.Rule = m.Get("rule").Text(maxText)
 	f.Why = m.Get("why").Text(maxText)
@@ -91,13 +91,16 @@ func (r *reader) expect() {
 }
 
 // label is a name that stands in tables and in criteria: no dots, no spaces.
-func label(n strictyaml.Node) string {
+func label(n strictyaml.Node) string { return word(n, "_-", "letters, digits, _ and -") }
+
+// word is a text of letters, digits and signs; allowed says so in words.
+func word(n strictyaml.Node, signs, allowed string) string {
 	s := n.Text(maxName)
 	odd := func(c rune) bool {
-		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-')
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune(signs, c))
 	}
 	if strings.ContainsFunc(s, odd) {
-		n.Fail("%s %q has other characters than letters, digits, _ and -", n.Name(), s)
+		n.Fail("%s %q has other characters than %s", n.Name(), s, allowed)
 		return ""
 	}
 	return s
