@@ -30,6 +30,7 @@ func (w *world) retire(c *call) {
 	c.next = w.free
 	w.free = c
 	w.open--
+	w.result.Ended = w.now
 }
 
 // arrive makes the first attempt of a request.

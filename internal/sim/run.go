@@ -53,7 +53,6 @@ func (t *Tier) slots() int {
 // finish sums up.
 func (w *world) finish() {
 	r := w.result
-	r.Ended = w.now
 	r.Total.Name = "total"
 	for i := range r.Classes {
 		r.Total.add(&r.Classes[i])

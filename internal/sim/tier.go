@@ -116,6 +116,7 @@ func (w *world) sample() {
 		b.Age = max(b.Age, s.Age)
 	}
 	if w.now >= w.Length || len(w.result.Series) == cap(w.result.Series) {
+		w.sampled = true
 		for i, t := range w.tiers {
 			if core := t.instances[0].core; core != nil {
 				s := core.Stats(w.now)

@@ -23,6 +23,7 @@ type world struct {
 	open    int        // calls that are not over. Invariant: 0 at the end
 	result  *Result
 	bin     time.Duration // length of one
+	sampled bool          // the series are complete
 
 	discard    Tally // of requests that arrived before the window
 	afterwards Bin   // what happens after the last
@@ -212,7 +213,7 @@ func (w *world) advanceTrace() {
 func (w *world) run() {
 	for {
 		from, at := w.soonest()
-		if at == never && w.open == 0 {
+		if at == never && w.open == 0 && w.sampled {
 			break
 		}
 		if len(w.events.list) == 0 || at <= w.events.list[0].at && at != never {
