@@ -90,7 +90,11 @@ func distText(n strictyaml.Node) (d sim.Dist) {
 		return d
 	}
 	s, known := shapes[words[1]]
-	if want := 2; !known || len(words) != want+bit(s.shape != nil) {
+	wanted := 2
+	if s.shape != nil {
+		wanted = 3
+	}
+	if !known || len(words) != wanted {
 		n.Fail("%s %q is not a distribution: %s", n.Name(), text, dists)
 		return d
 	}
@@ -109,13 +113,6 @@ func distText(n strictyaml.Node) (d sim.Dist) {
 		*s.shape = v
 	}
 	return d
-}
-
-func bit(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // mean is that of d, 0 if it says nothing.

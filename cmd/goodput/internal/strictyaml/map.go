@@ -75,8 +75,8 @@ func (m *Map) Need(name, example string) Node {
 	return n
 }
 
-// Keys returns the keys that are in the file, in its order, as values that stand
-// where their key stands. Whoever calls it says which it knows, by Get.
+// Keys returns the keys that are in the file, in its order, for mappings whose keys
+// are names. Get says which of them are known.
 func (m *Map) Keys() []string {
 	if m.node.tree == nil {
 		return nil

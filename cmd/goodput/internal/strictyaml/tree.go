@@ -2,7 +2,6 @@ package strictyaml
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -195,5 +194,3 @@ func (f *File) entries(t *tree, values []*ast.MappingValueNode) {
 func join(path []string, name string) []string {
 	return append(path[:len(path):len(path)], name)
 }
-
-func (p position) String() string { return fmt.Sprintf("line %d", p.line) }
