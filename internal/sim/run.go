@@ -1,6 +1,9 @@
 package sim
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 const (
 	defaultBins = 120
@@ -60,11 +63,17 @@ func (w *world) finish() {
 	w.capacity()
 }
 
-// capacity fills in what the resources can do of the mix that came, and the least
-// of it: the capacity of the whole.
+// capacity fills in what the resources can do of the mix that came.
+//
+// Tiers that share requests are one system, whose narrowest tier bounds it. Systems
+// that share none do not slow one another down: where one of them is overloaded, the
+// capacity of the whole is what each can do of its own.
 func (w *world) capacity() {
 	r := w.result
 	work, visits := w.load()
+	offered := float64(r.Total.Requests) / r.Window.Seconds()
+	system := w.systems()
+	busiest := make([]float64, len(w.tiers)) // of each system: slots wanted over slots there are
 	for i, t := range w.tiers {
 		slots := t.slots()
 		if slots == 0 || work[i] == 0 {
@@ -74,16 +83,39 @@ func (w *world) capacity() {
 		for n := 1; n <= slots; n++ {
 			best = max(best, float64(n)/t.Contention.at(n, 0))
 		}
-		speed := newTimeline(t.Speed, stream(r.Seed, streamSpeed, i)).mean(w.Warmup, w.Length)
-		perSecond := best * speed / work[i] // requests of clients
-		r.Tiers[i].Capacity = perSecond * visits[i]
-		if r.Capacity == 0 || perSecond < r.Capacity {
-			r.Capacity = perSecond
+		best *= newTimeline(t.Speed, stream(r.Seed, streamSpeed, i)).mean(w.Warmup, w.Length)
+		r.Tiers[i].Capacity = best / work[i] * visits[i]
+		busiest[system[i]] = max(busiest[system[i]], offered*work[i]/best)
+	}
+	top := slices.Max(busiest)
+	switch {
+	case top == 0: // nothing is bounded: everything that comes can be done
+		r.Capacity = offered
+	case top <= 1:
+		r.Capacity = offered / top
+	default:
+		for i, c := range w.classes {
+			mine := float64(r.Classes[i].Requests) / r.Window.Seconds()
+			r.Capacity += mine / max(busiest[system[c.entry.index]], 1)
 		}
 	}
-	if r.Capacity == 0 { // no bound: everything that comes can be done
-		r.Capacity = float64(r.Total.Requests) / r.Window.Seconds()
+}
+
+// systems returns, for each tier, the first tier of those that it shares requests with.
+func (w *world) systems() []int {
+	first := make([]int, len(w.tiers))
+	for i := range first {
+		first[i] = i
 	}
+	for range w.tiers { // as often as a chain may be long
+		for i, t := range w.tiers {
+			if t.Next != nil {
+				least := min(first[i], first[t.Next.Tier])
+				first[i], first[t.Next.Tier] = least, least
+			}
+		}
+	}
+	return first
 }
 
 // load returns, for each tier, the seconds of its slots that a request of a client
