@@ -273,3 +273,18 @@ func TestGCP_C188(t *testing.T) {
 		t.Errorf("arrives at %d, path %q", rows[0].Arrival, rows[0].path)
 	}
 }
+
+// TestDeepJSON: nesting is bounded, as each level is a frame of the stack.
+func TestDeepJSON(t *testing.T) {
+	f := newJSONFields([]string{"a"})
+	for n, want := range map[int]bool{1: true, maxDepth - 1: true, maxDepth: false, 1 << 20: false} {
+		line := `{"b":` + strings.Repeat("[", n) + strings.Repeat("]", n) + `,"a":5}`
+		if got := f.find([]byte(line)); got != want || want && string(f.values[0]) != "5" {
+			t.Errorf("%d levels: %t, value %q", n, got, f.values[0])
+		}
+		line = strings.Repeat(`{"b":`, n) + "1" + strings.Repeat("}", n)
+		if got := f.find([]byte(line)); got != (n <= maxDepth) {
+			t.Errorf("%d objects: %t", n, got)
+		}
+	}
+}

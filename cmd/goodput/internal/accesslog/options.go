@@ -33,8 +33,8 @@ var Formats = []Format{Auto, Nginx, Apache, Envoy, HAProxy, ALB, CloudFront, IIS
 
 // The bounds and defaults of Options.
 const (
-	// DefaultMaxLine is 64 KiB: twice the request line that nginx takes at most
-	// with its four buffers of 8 KiB, with a referrer and an agent of that size.
+	// DefaultMaxLine is 64 KiB: the four buffers of 8 KiB that nginx takes a
+	// request line and headers in, doubled for what is escaped.
 	DefaultMaxLine = 64 << 10
 	minMaxLine     = 256
 	maxMaxLine     = 16 << 20
@@ -68,7 +68,8 @@ type Options struct {
 	// total or a service), queue, service, total, status, class, path, cost, size.
 	// A column of numbers is multiplied by its unit, "1ms*duration"; a column of
 	// its own is a date ("2006-01-02 15:04:05.999", RFC 3339, or as nginx writes
-	// it) or a duration with its unit ("12ms"). A sum of such terms and of
+	// it) or a duration with its unit ("12ms"). A list of attempts ("0.000, 0.016")
+	// is summed. "-", "-1", null and nothing are absent. A sum of such terms and of
 	// constants is a cost model. size and cost are sums of plain numbers. A name
 	// with one of ,+*= in it stands in double quotes; #1 is the first column of a
 	// CSV, and a CSV that is mapped by such numbers alone has no header.
