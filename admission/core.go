@@ -94,6 +94,7 @@ type Core struct {
 	stood    time.Duration // since when somebody has waited; Never while nobody does
 	overload bool          // the queue has stood, and more is offered than the slots can serve
 	depth    int           // in force. Invariant: at most derivation.Depth (I11)
+	reach    int           // the depth for those whose deadline is within the objective; depth, but in a tight limiter
 	shortest time.Duration // of the budgets queued since the queue was empty
 	longest  time.Duration
 
@@ -200,7 +201,7 @@ func (c *Core) enqueue(r *Request) Decision {
 	case c.limit == 0:
 		d.PredictedWait = 0
 	}
-	if r.Deadline != Never && d.PredictedWait > r.Deadline-c.now-d.Service {
+	if r.Deadline != Never && c.spent(r, &d) {
 		return c.refuseWith(d, NoBudget)
 	}
 	if why := c.makeRoom(r); why != None {

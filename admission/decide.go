@@ -19,6 +19,31 @@ const (
 	// without the hold a burst of 0.2 s loses 4.6 % instead of 0.7 %.
 	holds = 2
 
+	// tightSlots is the number of requests at once below which a limiter is tight:
+	// too few slots to be always busy and to meet the percentile of the objective
+	// as well. One slot of 50 ms and 400 ms: a queue of the derived depth, 1, keeps
+	// it busy for 80 % of the time at 1.5 times its capacity; with 4 slots it is
+	// 99 %. Deadlines help where they are within the objective: they keep it
+	// without a bound on the depth. With them 96 % of one slot is used, but the no
+	// comes later, when the odds are gone.
+	tightSlots = 4
+
+	// tightPercentile is that of the service time which must fit the remaining
+	// budget in a tight limiter. The time until somebody is served varies so much
+	// there that the last percent of certainty costs more slots than it saves: two
+	// slots in front of the Azure trace serve 3 points more at 0.95 than at 0.99.
+	tightPercentile = 0.95
+
+	// tightHolds is for how many objectives the queue of a tight limiter stands before
+	// those with a deadline are bound by more than their odds. Its load says little
+	// over two objectives: two slots in front of 0.8 s of work serve 25 requests in
+	// 10 s.
+	tightHolds = 8
+
+	// tightOdds is the least chance of a slot in time with which somebody may queue
+	// in a tight limiter.
+	tightOdds = 0.05
+
 	// budgetsDiffer is the ratio of the longest to the shortest budget above
 	// which deadlines are taken to differ. Hops and clocks make equal deadlines
 	// differ by a few percent.
@@ -135,6 +160,17 @@ func (c *Core) retune() {
 	if c.overload && !c.derivation.Fixed && rho > 1 && c.limit > 0 {
 		c.depth = min(c.depth, c.busyDepth(rho))
 	}
+	// A deadline within the objective keeps it, whatever the depth is. In a tight
+	// limiter that is used: the odds decide, and in a standing overload what keeps
+	// the slots busy.
+	c.reach = c.depth
+	switch {
+	case !c.derivation.Tight:
+	case c.overload && rho > 1 && c.now-c.stood >= tightHolds*c.cfg.Objective:
+		c.reach = max(c.depth, c.busyDepth(rho))
+	default:
+		c.reach = maxItems
+	}
 }
 
 // busyDepth is standing in units of cost: a request occupies perCost slots.
@@ -152,15 +188,19 @@ func (c *Core) derive() {
 	c.derivedAt = c.now
 	q := c.cfg.Percentile
 	_, c.cv2 = c.service.moments()
-	c.quantile = c.service.quantile(q)
+	top := c.service.quantile(q)
 	hold, rate := c.service.hold(), c.rate()
-	size, _ := c.service.request()
+	size, cost := c.service.request()
 	objective := c.cfg.Objective.Seconds()
 	d := Derivation{
 		Limit: c.limit, Mean: seconds(hold), Rate: rate,
-		Objective: c.cfg.Objective, Percentile: q, Service: seconds(c.quantile * size),
+		Objective: c.cfg.Objective, Percentile: q, Service: seconds(top * size),
 		Samples: int(c.service.samples), Declared: c.cfg.Service,
 		Rule: int(math.Round(min(rate*objective, maxItems))),
+	}
+	d.Tight = c.cfg.Depth == 0 && c.limit > 0 && float64(c.limit) < tightSlots*cost
+	if c.quantile = top; d.Tight && q > tightPercentile {
+		c.quantile = c.service.quantile(tightPercentile)
 	}
 	if c.service.priorWeight() > 0 {
 		d.Prior = priorMean(c.cfg.Service, c.cfg.Objective)
@@ -243,6 +283,27 @@ func (c *Core) predict(r *Request) time.Duration {
 		return 0
 	}
 	return seconds(float64(units) / c.rate())
+}
+
+// spent reports whether the predicted wait leaves too little of the budget. In a
+// tight limiter the prediction is off by so much that only bad odds count.
+func (c *Core) spent(r *Request, d *Decision) bool {
+	spare := r.Deadline - c.now - d.Service
+	if d.PredictedWait <= spare || spare < 0 || !c.derivation.Tight {
+		return d.PredictedWait > spare
+	}
+	_, cost := c.service.request()
+	units := int(math.Round(d.PredictedWait.Seconds() * c.rate()))
+	queue := departing(units, c.rate(), c.cv2*cost)
+	return queue.longer(spare.Seconds()) > 1-tightOdds
+}
+
+// depthFor returns how deep a request may queue.
+func (c *Core) depthFor(r *Request) int {
+	if r.Deadline != Never && r.Deadline-c.now <= c.cfg.Objective {
+		return c.reach
+	}
+	return c.depth
 }
 
 // bound is when the wait of a request without a deadline ends.

@@ -190,6 +190,7 @@ type Derivation struct {
 	Rule        int           // the rule of thumb: Rate x Objective
 	RuleLatency time.Duration // the latency at Percentile that a queue of Rule would give
 	Reachable   bool          // Service fits Objective
+	Tight       bool          // fewer than 4 requests at once: who has a deadline within Objective may queue beyond Depth
 	Fixed       bool          // Config.Depth said so; nothing was derived
 	Samples     int           // service times behind it
 	Prior       time.Duration // mean of the prior while that still counts: 100 samples and one objective long
@@ -218,6 +219,9 @@ func (d Derivation) String() string {
 		fmt.Fprintf(&b, "unreachable: the service alone takes longer; %d deep, what keeps the slots busy", d.Depth)
 	default:
 		fmt.Fprintf(&b, "%d deep", d.Depth)
+	}
+	if d.Tight {
+		b.WriteString(", more for whoever has a deadline within the objective")
 	}
 	if d.Rule > 0 {
 		fmt.Fprintf(&b, " (rule of thumb %d: %s would be %s)", d.Rule, p, brief(d.RuleLatency))

@@ -64,12 +64,14 @@
 //   - I2 Work-conserving: between calls, the request that the order puts first
 //     does not fit the free slots, or nobody waits.
 //   - I3 At the moment of queueing the waiting cost is within the depth in force,
-//     except under Block and for a request that waits alone, whatever it costs;
-//     and always waiting <= MaxItems, bytes <= MaxBytes.
+//     except under Block, for a request that waits alone, whatever it costs, and in
+//     a tight limiter for one whose deadline is within the objective; and always
+//     waiting <= MaxItems, bytes <= MaxBytes.
 //   - I4 Each offered request ends in exactly one outcome:
 //     arrivals = sum of outcomes + waiting + running.
 //   - I5 While anyone waits nothing is granted whose remaining budget is below
-//     the service quantile. While nobody waits, a request that fits the free
+//     the service quantile, that of the objective or, in a tight limiter, the p95.
+//     While nobody waits, a request that fits the free
 //     slots is refused only if it has expired, is larger than MaxBytes, or comes
 //     during a drain.
 //   - I6 Time does not run backwards: now is clamped once, at entry.

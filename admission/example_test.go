@@ -92,6 +92,6 @@ func Example_driver() {
 	fmt.Println(s.Arrivals, "arrivals,", s.InUse, "in use,", s.Waiting, "waiting")
 	// Output:
 	// map[completed:142 rejected: queue_full:108]
-	// 2 slots / 30ms mean = 66.67/s; objective 150ms p99, service p99 30ms -> 8 deep (rule of thumb 10: p99 would be 197ms)
+	// 2 slots / 30ms mean = 66.67/s; objective 150ms p99, service p99 30ms -> 8 deep, more for whoever has a deadline within the objective (rule of thumb 10: p99 would be 197ms)
 	// 250 arrivals, 0 in use, 0 waiting
 }

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -34,13 +35,19 @@ type model struct {
 // numbersInForce are what the model takes from the core.
 type numbersInForce struct {
 	quantile, rate     float64
-	depth              int
+	depth, reach       int
+	tight              bool
+	cv2                float64 // of the departures of requests
 	patience, hopeless time.Duration
 	sized              bool // it is known what a unit of size takes
 }
 
 func numbersOf(c *Core) numbersInForce {
-	return numbersInForce{c.quantile, c.rate(), c.depth, c.patience(), c.hopeless(), c.service.samples > 0}
+	_, cost := c.service.request()
+	return numbersInForce{
+		c.quantile, c.rate(), c.depth, c.reach, c.derivation.Tight, c.cv2 * cost,
+		c.patience(), c.hopeless(), c.service.samples > 0,
+	}
 }
 
 // A place is a request that waits or has waited.
@@ -129,6 +136,19 @@ func (m *model) need(size int) time.Duration {
 	return seconds(m.num.quantile * float64(size))
 }
 
+// late reports whether a wait that is predicted is longer than the time for it, and
+// with too few slots for a prediction, whether that is nearly certain.
+func (m *model) late(predicted, spare time.Duration) bool {
+	if predicted <= spare {
+		return false
+	}
+	if !m.num.tight || spare < 0 {
+		return true
+	}
+	queue := departing(int(math.Round(predicted.Seconds()*m.num.rate)), m.num.rate, m.num.cv2)
+	return queue.longer(spare.Seconds()) > 0.95
+}
+
 func (m *model) over(p *place) Reason {
 	switch {
 	case m.now >= p.Deadline:
@@ -181,7 +201,7 @@ func (m *model) offer(r Request) (Verdict, Reason, *place) {
 		return m.refuse(QueueFull)
 	case m.limit == 0 && m.num.depth == 0:
 		return m.refuse(Unavailable)
-	case r.Deadline != Never && m.predict(p) > r.Deadline-m.now-m.need(r.Size):
+	case r.Deadline != Never && m.late(m.predict(p), r.Deadline-m.now-m.need(r.Size)):
 		return m.refuse(NoBudget)
 	}
 	victims, why := m.room(p)
@@ -289,6 +309,8 @@ func (m *model) lack(p *place, without []*place) Reason {
 		return BytesFull
 	case m.cfg.Overflow == Block || n == 1 && m.num.depth > 0 || cost <= m.num.depth:
 		return None
+	case p.Deadline != Never && p.Deadline-m.now <= m.cfg.Objective && cost <= m.num.reach:
+		return None // the deadline keeps the objective
 	}
 	return QueueFull
 }

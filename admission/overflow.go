@@ -44,7 +44,7 @@ func (c *Core) lack(r *Request, items, cost int, bytes int64) Reason {
 		return None
 	case waiting == 0 && c.depth > 0:
 		return None // one request may wait alone even if its cost exceeds the depth: else it never could
-	case c.cost-cost+r.Cost > c.depth:
+	case c.cost-cost+r.Cost > c.depthFor(r):
 		return QueueFull
 	}
 	return None

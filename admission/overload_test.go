@@ -173,3 +173,34 @@ func TestBursts(t *testing.T) {
 		}
 	}
 }
+
+// With few slots, deadlines within the objective keep it, and the queue may be as
+// deep as there is a chance. At 1.5 times the capacity of one slot the best of 80
+// disciplines reaches 0.96; a queue of the derived depth, 1, reaches 0.80, and what
+// has no deadline still gets no more.
+func TestFewSlotsWithDeadlines(t *testing.T) {
+	for _, c := range []struct {
+		slots    int
+		deadline time.Duration
+		least    float64
+		most     float64
+	}{
+		{1, 400 * ms, 0.95, 1}, {2, 400 * ms, 0.965, 1}, {3, 400 * ms, 0.975, 1}, {4, 400 * ms, 0.985, 1},
+		{1, 0, 0.75, 0.85},
+	} {
+		for _, seed := range runsOf() {
+			// 30,000 arrivals: the standard error of the share that is late is 0.1 points.
+			l := flagship(1.5, c.deadline, seed)
+			l.slots, l.length = c.slots, time.Duration(1000/c.slots)*time.Second
+			r := l.run(t)
+			t.Logf("%d slots, deadline %v, seed %d: %s", c.slots, c.deadline, seed, r.row())
+			if g := r.goodput(); g < c.least || g > c.most {
+				t.Errorf("%d slots, deadline %v, seed %d: goodput %.4f, want %v to %v", c.slots, c.deadline, seed, g, c.least, c.most)
+			}
+			// The p95 of the service fits what was left of the budget at the start.
+			if late := 1 - float64(r.good)/float64(r.served); late > 0.05 {
+				t.Errorf("%d slots, deadline %v, seed %d: %.3f of what was served is late", c.slots, c.deadline, seed, late)
+			}
+		}
+	}
+}

@@ -31,7 +31,7 @@ func stateOf(s *goodput.Stats) (top, derived, counts map[string]any) {
 		"text": d.String(), "limit": float64(d.Limit), "mean_seconds": d.Mean.Seconds(), "capacity_per_second": d.Rate,
 		"objective_seconds": d.Objective.Seconds(), "percentile": d.Percentile, "service_seconds": d.Service.Seconds(),
 		"depth": float64(d.Depth), "rule_depth": float64(d.Rule), "rule_latency_seconds": d.RuleLatency.Seconds(),
-		"reachable": d.Reachable, "fixed": d.Fixed, "samples": float64(d.Samples),
+		"reachable": d.Reachable, "fixed": d.Fixed, "tight": d.Tight, "samples": float64(d.Samples),
 		"declared_seconds": d.Declared.Seconds(), "drifted": d.Drifted,
 	}
 	counts = map[string]any{

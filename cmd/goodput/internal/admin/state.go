@@ -64,6 +64,7 @@ type Derivation struct {
 	RuleLatencySeconds float64 `json:"rule_latency_seconds"`
 	Reachable          bool    `json:"reachable"`
 	Fixed              bool    `json:"fixed"`
+	Tight              bool    `json:"tight"`
 	Samples            int     `json:"samples"`
 	DeclaredSeconds    float64 `json:"declared_seconds"`
 	Drifted            bool    `json:"drifted"`
@@ -148,6 +149,7 @@ func derivation(d goodput.Derivation) Derivation {
 		RuleLatencySeconds: d.RuleLatency.Seconds(),
 		Reachable:          d.Reachable,
 		Fixed:              d.Fixed,
+		Tight:              d.Tight,
 		Samples:            d.Samples,
 		DeclaredSeconds:    d.Declared.Seconds(),
 		Drifted:            d.Drifted,

@@ -176,6 +176,7 @@ type derivation struct {
 	RuleLatency number `json:"rule_latency_seconds"`
 	Reachable   bool   `json:"reachable"`
 	Fixed       bool   `json:"fixed"`
+	Tight       bool   `json:"tight"` // fewer than 4 requests at once
 	Samples     int    `json:"samples"`
 	Prior       number `json:"prior_seconds"`
 	Declared    number `json:"declared_seconds"`
@@ -336,7 +337,7 @@ func tierOf(t *sim.TierResult) tier {
 			Derivation: derivation{
 				Text: d.String(), Limit: d.Limit, Mean: secs(d.Mean), Rate: number(d.Rate), Objective: secs(d.Objective),
 				Percentile: number(d.Percentile), Service: secs(d.Service), Depth: d.Depth, Rule: d.Rule,
-				RuleLatency: secs(d.RuleLatency), Reachable: d.Reachable, Fixed: d.Fixed, Samples: d.Samples,
+				RuleLatency: secs(d.RuleLatency), Reachable: d.Reachable, Fixed: d.Fixed, Tight: d.Tight, Samples: d.Samples,
 				Prior: secs(d.Prior), Declared: secs(d.Declared), Drifted: d.Drifted,
 			},
 		}
