@@ -2,12 +2,12 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
-	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -26,7 +26,7 @@ type simulateCmd struct {
 	List     bool     `help:"List the scenarios that are part of the program."`
 	Print    bool     `help:"Print the scenario file instead of playing it: a start for a file of one's own."`
 	Seed     *uint64  `placeholder:"N" help:"Seed of the first run; the same seed is the same result (what the file says, or 1)."`
-	Repeat   int      `placeholder:"N" help:"Runs of each policy, each with another seed: 1 to 100 (what the file says, or 1)."`
+	Repeat   *int     `placeholder:"N" help:"Runs of each policy, each with another seed: 1 to 100 (what the file says, or 1)."`
 	Policies []string `placeholder:"A,B" help:"Play only these of the policies that the file compares, in this order."`
 	Ceilings bool     `negatable:"" default:"true" help:"Compute what no policy can exceed (${default})."`
 	Format   string   `placeholder:"FORMAT" enum:"text,json,html,auto" default:"auto" help:"Result as text, json or html; auto goes by the name of the output, and is text on stdout (${default})."`
@@ -41,9 +41,9 @@ func (c *simulateCmd) Validate() error {
 		return errors.New("--list lists the built-in scenarios and takes none")
 	case !c.List && scenarios == 0:
 		return errors.New("no scenario: give a file, or --builtin NAME; --list has the names")
-	case c.Repeat < 0 || c.Repeat > maxRepeat:
-		return fmt.Errorf("--repeat %d is out of range: 1 to %d", c.Repeat, maxRepeat)
-	case c.format() == "html" && scenarios > 1:
+	case c.Repeat != nil && (*c.Repeat < 1 || *c.Repeat > maxRepeat):
+		return fmt.Errorf("--repeat %d is out of range: 1 to %d", *c.Repeat, maxRepeat)
+	case c.output().kind() == "html" && scenarios > 1:
 		return fmt.Errorf("an html report has one scenario, not %d", scenarios)
 	}
 	return nil
@@ -53,16 +53,7 @@ func (c *simulateCmd) Validate() error {
 // than a longer run does.
 const maxRepeat = 100
 
-func (c *simulateCmd) format() string {
-	if c.Format != "auto" {
-		return c.Format
-	}
-	switch ext := strings.ToLower(path.Ext(c.Output)); ext {
-	case ".html", ".json":
-		return ext[1:]
-	}
-	return "text"
-}
+func (c *simulateCmd) output() output { return output{c.Format, c.Output} }
 
 // Run plays every scenario and writes one report for each.
 func (c *simulateCmd) Run(stdout io.Writer) error {
@@ -71,15 +62,8 @@ func (c *simulateCmd) Run(stdout io.Writer) error {
 	if out.Len() == 0 {
 		return err
 	}
-	// A report is written as a whole, or not: no half of one overwrites the last.
-	var wrong error
-	if c.Output == "-" {
-		_, wrong = stdout.Write(out.Bytes())
-	} else {
-		wrong = os.WriteFile(c.Output, out.Bytes(), 0o644)
-	}
-	if wrong != nil {
-		return fmt.Errorf("write the result: %w", wrong)
+	if wrong := c.output().write(stdout, out.Bytes()); wrong != nil {
+		return wrong
 	}
 	return err
 }
@@ -109,29 +93,15 @@ func (c *simulateCmd) run(out *bytes.Buffer) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", sources[i].file, err)
 		}
-		if i > 0 && c.format() == "text" {
+		if i > 0 && c.output().kind() == "text" {
 			out.WriteString("\n")
 		}
-		if err := c.write(out, r); err != nil {
+		if err := c.output().render(out, r); err != nil {
 			return err
 		}
 		bad = append(bad, verdict)
 	}
 	return errors.Join(bad...) // its code is that of the first
-}
-
-func (c *simulateCmd) write(out *bytes.Buffer, r *report.Report) error {
-	switch c.format() {
-	case "json":
-		return r.JSON(out)
-	case "html":
-		return r.HTML(out)
-	}
-	width, colour := report.Columns, false
-	if c.Output == "-" {
-		width, colour = report.Terminal(os.Stdout)
-	}
-	return r.Text(out, width, colour)
 }
 
 // A source is a scenario file that has been read.
@@ -169,7 +139,11 @@ func readScenario(name string) ([]byte, error) {
 	f := os.Stdin
 	if name != "-" {
 		var err error
-		if f, err = os.Open(name); err != nil {
+		f, err = os.Open(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && slices.Contains(builtin.Names(), name):
+			return nil, fmt.Errorf("%w, but %s is part of the program: --builtin %s", err, name, name)
+		case err != nil:
 			return nil, err
 		}
 		defer f.Close()
@@ -195,7 +169,9 @@ func (c *simulateCmd) change(f *scenario.File, name string) error {
 	if c.Seed != nil {
 		f.Seed = *c.Seed
 	}
-	f.Repeat = cmp.Or(c.Repeat, f.Repeat)
+	if c.Repeat != nil {
+		f.Repeat = *c.Repeat
+	}
 	if len(c.Policies) == 0 {
 		return nil
 	}
@@ -220,6 +196,8 @@ func (c *simulateCmd) change(f *scenario.File, name string) error {
 	return nil
 }
 
+var firstSentence = regexp.MustCompile(`^.*?[.?](?:\s|$)`)
+
 // listBuiltins writes a line for each scenario: its name and what it is.
 func listBuiltins(out *bytes.Buffer) error {
 	for _, name := range builtin.Names() {
@@ -231,8 +209,7 @@ func listBuiltins(out *bytes.Buffer) error {
 		if err != nil {
 			return err
 		}
-		about, _, _ := strings.Cut(f.About, ". ")
-		fmt.Fprintf(out, "%-17s %s\n", name, strings.TrimSuffix(strings.TrimSpace(about), "."))
+		fmt.Fprintf(out, "%-17s %s\n", name, strings.TrimRight(firstSentence.FindString(f.About), ". "))
 	}
 	return nil
 }
@@ -245,7 +222,7 @@ func (c *simulateCmd) simulate(f *scenario.File, s source) (r *report.Report, ve
 		return nil, nil, err
 	}
 	r = &report.Report{
-		Scenario: f.Name, About: f.About, Rule: f.Rule, Why: f.Why, Measured: byClass(f, runs),
+		Scenario: f.Name, About: f.About, Rule: f.Rule, Why: f.Why,
 		Program: build.Read().String(), Command: c.again(f, s), Seed: f.Seed,
 	}
 	var all []*sim.Result
@@ -279,8 +256,8 @@ func (c *simulateCmd) simulate(f *scenario.File, s source) (r *report.Report, ve
 // again is the command that makes the same report.
 func (c *simulateCmd) again(f *scenario.File, s source) string {
 	command := fmt.Sprintf("goodput simulate %s --seed %d", s.args, f.Seed)
-	if c.Repeat > 0 {
-		command += fmt.Sprintf(" --repeat %d", c.Repeat)
+	if c.Repeat != nil {
+		command += fmt.Sprintf(" --repeat %d", *c.Repeat)
 	}
 	if len(c.Policies) > 0 {
 		command += " --policies " + strings.Join(c.Policies, ",")

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strings"
 	"sync"
 
 	"golang.org/x/term"
@@ -53,30 +52,6 @@ func play(f *scenario.File) (runs [][]*sim.Result, err error) {
 	}
 	wg.Wait()
 	return runs, err
-}
-
-// byClass says what became of each class, where there are several; the table has
-// all of them together. "" leaves the sentence to the report.
-func byClass(f *scenario.File, runs [][]*sim.Result) string {
-	if len(f.Sim.Classes) < 2 {
-		return ""
-	}
-	var policies []string
-	for i, p := range f.Compare {
-		var classes []string
-		for k, class := range f.Sim.Classes {
-			var inTime, requests uint64
-			for _, r := range runs[i] {
-				inTime += r.Classes[k].InTime
-				requests += r.Classes[k].Requests
-			}
-			if requests > 0 {
-				classes = append(classes, fmt.Sprintf("%s %.1f %%", class.Name, 100*float64(inTime)/float64(requests)))
-			}
-		}
-		policies = append(policies, p.Name+" "+strings.Join(classes, ", "))
-	}
-	return "answered in time, of what each class asked: " + strings.Join(policies, "; ") + "."
 }
 
 // A runCount shows on a terminal how many runs are done. It is erased at the end.
