@@ -71,7 +71,10 @@ func (w *world) finish() {
 func (w *world) capacity() {
 	r := w.result
 	work, visits := w.load()
-	offered := float64(r.Total.Requests) / r.Window.Seconds()
+	offered := 0.0
+	for i := range r.Classes {
+		offered += float64(r.Classes[i].Requests) / r.Window.Seconds()
+	}
 	system := w.systems()
 	busiest := make([]float64, len(w.tiers)) // of each system: slots wanted over slots there are
 	for i, t := range w.tiers {
