@@ -37,6 +37,7 @@ type replayCmd struct {
 	Class          []string      `sep:"none" placeholder:"NAME=PATH" help:"Put a path in a class, * is anything; with a cost: search=/api/search*,cost=8. May be given more than once, the first that fits decides."`
 	Zone           string        `placeholder:"ZONE" help:"Zone of stamps that have none: Europe/Berlin (UTC)."`
 	Unit           time.Duration `placeholder:"UNIT" help:"Unit of the last number of apache lines (1us)."`
+	Spread         flags.Pause   `placeholder:"DURATION" default:"1s" help:"Resolution of stamps: if a file has no finer ones, arrivals are spread over it; 0s leaves them (${default})."`
 	KeepDuplicates bool          `help:"Count identical lines as often as they come."`
 
 	Format string `placeholder:"FORMAT" enum:"text,json,html,auto" default:"auto" help:"Result as text, json or html; auto goes by the name of the output, and is text on stdout (${default})."`
@@ -70,6 +71,7 @@ func (c *replayCmd) Validate() error {
 func (c *replayCmd) options() (o accesslog.Options, err error) {
 	o = accesslog.Options{
 		Format: accesslog.Format(c.LogFormat), Columns: c.Columns, Pattern: c.Pattern, Unit: c.Unit,
+		Spread:         c.Spread.Duration(),
 		KeepDuplicates: c.KeepDuplicates, Stdin: os.Stdin,
 	}
 	if c.Zone != "" {

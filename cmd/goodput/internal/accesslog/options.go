@@ -95,6 +95,13 @@ type Options struct {
 	// log shippers delivered is enough.
 	KeepDuplicates bool
 
+	// Spread, if set, is the resolution of stamps that have no finer one: requests
+	// of one stamp are spread over that time, by the hash of their line. Most
+	// servers write whole seconds, and a thousand requests that arrive together at
+	// the turn of each second are a load that nobody had. What is lost is bursts
+	// shorter than that, which the log does not show. At most a minute.
+	Spread time.Duration
+
 	// MaxLine is the longest line in bytes; longer ones are counted and skipped.
 	// 0 is DefaultMaxLine, allowed are 256 bytes to 16 MiB.
 	MaxLine int
@@ -131,6 +138,8 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("the line length limit is %d bytes: it must be %d to %d", o.MaxLine, minMaxLine, maxMaxLine)
 	case o.MaxPending < 0 || o.MaxPending > maxMaxPending:
 		return fmt.Errorf("the number of records kept in memory is %d: it must be 1 to %d, or 0 for the default of %d", o.MaxPending, maxMaxPending, DefaultMaxPending)
+	case o.Spread < 0 || o.Spread > time.Minute:
+		return fmt.Errorf("stamps are spread over %v: it must be 0 to 1m", o.Spread)
 	case o.Unit != 0 && o.Unit != time.Microsecond && o.Unit != time.Millisecond && o.Unit != time.Second:
 		return fmt.Errorf("the unit of Apache's duration is %v: it must be 1us, 1ms or 1s", o.Unit)
 	case o.Unit != 0 && o.Format != "" && o.Format != Auto && o.Format != Apache:

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -53,6 +54,7 @@ type source struct {
 	foreign *foreigner
 	f       *File
 	latest  int64 // stamp
+	fine    bool  // a stamp was finer than Options.Spread
 	notes   notes
 }
 
@@ -212,7 +214,15 @@ func (rd *reader) take(s *source, line []byte, long, whole bool) error {
 		return nil
 	}
 	rd.count(s, r)
-	return rd.to.add(rd.entry(line, r))
+	e := rd.entry(line, r)
+	if unit := int64(rd.o.Spread); unit > 0 {
+		if s.fine = s.fine || r.stamp%unit != 0; !s.fine {
+			within, _ := bits.Mul64(e.key, uint64(unit)) // 0 to unit, as the hash is to 2^64
+			e.arrival += int64(within)
+			s.f.Spread++
+		}
+	}
+	return rd.to.add(e)
 }
 
 // looksWhole says whether a last line without an end is complete: its last byte

@@ -40,6 +40,7 @@ type File struct {
 	Rule string
 
 	Lines, OutOfOrder, Duplicates int64
+	Spread                        int64           // arrivals spread over Options.Spread
 	Verdicts                      [verdicts]int64 // by Verdict
 	Outcomes                      [outcomes]int64 // of the arrivals, by Outcome
 

@@ -39,7 +39,7 @@ func (s *Survey) Notes(sum *accesslog.Summary) []string {
 			notes = append(notes, fmt.Sprintf(format, n))
 		}
 	}
-	add(sum.Skipped, "%d lines were skipped.")
+	add(sum.Skipped, "%d lines are no requests: headers, or of no use.")
 	add(s.Answered, "%d requests were answered without the service and are left out.")
 	add(s.Streams, "%d upgraded connections are left out: they hold no slot while they are open.")
 	add(s.Floors, "%d service times are lower bounds: the request was cut off, or logged early.")
@@ -47,7 +47,10 @@ func (s *Survey) Notes(sum *accesslog.Summary) []string {
 	add(sum.OutOfOrder, "%d lines were out of order and have been sorted.")
 	for i := range sum.Files {
 		f := &sum.Files[i]
-		notes = append(notes, fmt.Sprintf("%s: %s %s", f.Name, f.Format, f.Rule))
+		notes = append(notes, fmt.Sprintf("%s: %s: %s.", f.Name, f.Format, f.Rule))
+		if f.Spread > 0 {
+			notes = append(notes, fmt.Sprintf("%s: its stamps are whole seconds, or whatever --spread says. %d arrivals are spread over them at random; bursts shorter than that are not in the log.", f.Name, f.Spread))
+		}
 		for _, n := range f.Notes {
 			notes = append(notes, fmt.Sprintf("%s:%d: %s, %d lines; the first: %s", f.Name, n.First, n.Why, n.Lines, n.Example))
 		}
