@@ -133,8 +133,7 @@ func (c *simulateCmd) sources() (all []source, err error) {
 	return all, nil
 }
 
-// readScenario reads one byte more than a scenario may have: more of a file that
-// has no end says nothing new.
+// readScenario reads a file up to what a scenario may have: some have no end.
 func readScenario(name string) ([]byte, error) {
 	f := os.Stdin
 	if name != "-" {
@@ -148,7 +147,11 @@ func readScenario(name string) ([]byte, error) {
 		}
 		defer f.Close()
 	}
-	return io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
+	text, err := io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
+	if len(text) > strictyaml.MaxBytes {
+		return nil, fmt.Errorf("%s is larger than a scenario may be, %d bytes", name, strictyaml.MaxBytes)
+	}
+	return text, err
 }
 
 // load reads the sources, with what the command line says differently. Everything

@@ -12,6 +12,7 @@ import (
 
 	"github.com/goodput/goodput/cmd/goodput/internal/builtin"
 	"github.com/goodput/goodput/cmd/goodput/internal/scenario"
+	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
 )
 
 // simulate runs the command in this process.
@@ -127,7 +128,8 @@ func TestSimulateRefuses(t *testing.T) {
 		{[]string{t.TempDir()}, exitUsage, []string{"is a directory"}},
 		{[]string{"/nowhere/s.yaml"}, exitUsage, []string{"/nowhere/s.yaml", "no such file"}},
 		{[]string{"burst"}, exitUsage, []string{"no such file", "--builtin burst"}},
-		{[]string{"/dev/zero"}, exitUsage, []string{"/dev/zero: "}}, // it has no end
+		{[]string{"/dev/zero"}, exitUsage, []string{"/dev/zero is larger"}}, // it has no end
+		{[]string{write(good + "#" + strings.Repeat("-", strictyaml.MaxBytes))}, exitUsage, []string{"s.yaml is larger", "1048576 bytes"}},
 		{[]string{"--builtin", "brust"}, exitUsage, []string{`"brust"`, "did you mean burst?"}},
 		{[]string{"--list", file}, exitUsage, []string{"--list"}},
 		{[]string{file, "--repeat", "0"}, exitUsage, []string{"--repeat 0", "1 to 100"}},
