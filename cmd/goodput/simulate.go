@@ -23,12 +23,12 @@ import (
 type simulateCmd struct {
 	Files    []string `arg:"" optional:"" name:"file" help:"Scenario files; - is stdin."`
 	Builtin  []string `placeholder:"NAME" help:"A scenario that is part of the program; more than one as a,b."`
-	List     bool     `help:"List the scenarios that are part of the program."`
-	Print    bool     `help:"Print the scenario file instead of playing it: a start for a file of one's own."`
+	List     bool     `env:"-" help:"List the scenarios that are part of the program."`
+	Print    bool     `env:"-" help:"Print the scenario file instead of playing it: a start for a file of one's own."`
 	Seed     *uint64  `placeholder:"N" help:"Seed of the first run; the same seed is the same result (what the file says, or 1)."`
 	Repeat   *int     `placeholder:"N" help:"Runs of each policy, each with another seed: 1 to 100 (what the file says, or 1)."`
 	Policies []string `placeholder:"A,B" help:"Play only these of the policies that the file compares, in this order."`
-	Ceilings bool     `negatable:"" default:"true" help:"Compute what no policy can exceed (${default})."`
+	Ceilings bool     `negatable:"" default:"true" help:"Compute what no policy can exceed, which takes up to a second."`
 	Format   string   `placeholder:"FORMAT" enum:"text,json,html,auto" default:"auto" help:"Result as text, json or html; auto goes by the name of the output, and is text on stdout (${default})."`
 	Output   string   `placeholder:"FILE" default:"-" help:"Where the result goes; - is stdout (${default})."`
 }
