@@ -31,6 +31,7 @@ type call struct {
 	patience time.Duration // how long a CoDel lets it wait
 	bytes    int64
 	cost     int
+	width    int // units of a baseline's limit that it holds
 	size     int
 	attempt  int
 	counted  bool // it arrived in the window

@@ -198,6 +198,7 @@ func (w *world) kill(in *instance, how Restart) {
 			t.inUse--
 		case works:
 			t.busy--
+			t.taken -= t.width(c)
 			t.inUse--
 		case spreads:
 			t.inUse--
@@ -208,11 +209,7 @@ func (w *world) kill(in *instance, how Restart) {
 		c.next, lost = lost, c
 	}
 	in.reset(w.now)
-	for t.busy < t.Slots && t.oldest != nil {
-		next := t.oldest
-		t.remove(next)
-		w.begin(next)
-	}
+	w.advanceLine(t)
 	for lost != nil {
 		c := lost
 		lost = c.next

@@ -249,7 +249,7 @@ func (w *world) admit(c *call) {
 			c.class.tally.Wait.Add(w.now - c.arrival)
 		}
 	}
-	if t.Slots > 0 && t.busy >= t.Slots {
+	if t.behind > 0 || !t.fits(c) {
 		c.state = behind
 		t.push(c)
 		t.result.PeakBehind = max(t.result.PeakBehind, t.behind)
@@ -263,6 +263,7 @@ func (w *world) admit(c *call) {
 func (w *world) begin(c *call) {
 	t := c.tier
 	t.busy++
+	t.taken += t.width(c)
 	c.state = works
 	d := c.service
 	if f := t.stretch(c.in, w.now); f != 1 {
@@ -280,16 +281,14 @@ func (w *world) begin(c *call) {
 func (w *world) end(c *call) {
 	t := c.tier
 	t.busy--
+	t.taken -= t.width(c)
 	if c.counted {
 		c.class.tally.Work += w.now - c.began
 		if !c.inTime(w.now) {
 			c.class.tally.Wasted += w.now - c.began
 		}
 	}
-	if next := t.oldest; next != nil {
-		t.remove(next)
-		w.begin(next)
-	}
+	w.advanceLine(t)
 	if t.Next != nil {
 		w.spread(c)
 		return
@@ -320,7 +319,7 @@ func (w *world) conclude(c *call, ok bool) {
 		}
 		in.core.Release(w.now, admission.End{Cost: c.cost, Outcome: o})
 	} else {
-		in.queue.ended(held, ok && c.inTime(w.now))
+		in.queue.ended(c, held, ok && c.inTime(w.now))
 	}
 	w.collect(in)
 	w.exit(c)

@@ -21,7 +21,7 @@ const Unbounded = -1
 
 // A Baseline is a discipline of others: a limit with a queue.
 type Baseline struct {
-	Limit   int // requests that run at once, or Unbounded
+	Limit   int // units of cost that run at once, or Unbounded
 	Depth   int // requests that wait, or Unbounded; 0 refuses at once
 	Order   Discipline
 	PushOut bool // a full queue gives up its oldest for the newest

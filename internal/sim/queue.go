@@ -26,8 +26,9 @@ type queue struct {
 // offer answers for c: it runs, it waits, or it is refused. With PushOut it may
 // wait in the place of another, which is then the victim.
 func (q *queue) offer(now time.Duration, c *call) (v admission.Verdict, victim *call) {
-	if q.Limit == Unbounded || q.inUse < q.Limit && q.waiting == 0 {
-		q.inUse++
+	if q.waiting == 0 && q.fits(c) {
+		c.width = q.width(c)
+		q.inUse += c.width
 		return admission.Admitted, nil
 	}
 	if q.Depth != Unbounded && q.waiting >= q.Depth {
@@ -47,6 +48,18 @@ func (q *queue) offer(now time.Duration, c *call) (v admission.Verdict, victim *
 	return admission.Queued, victim
 }
 
+// width is how many units of the limit c holds: its cost, or all there are.
+func (q *queue) width(c *call) int {
+	if q.Limit == Unbounded {
+		return c.cost
+	}
+	return min(c.cost, q.Limit)
+}
+
+func (q *queue) fits(c *call) bool {
+	return q.Limit == Unbounded || q.inUse+q.width(c) <= q.Limit
+}
+
 // stands reports whether the queue has not been empty for CoDel.Interval.
 func (q *queue) stands(now time.Duration) bool {
 	return q.waiting > 0 && now-q.empty > q.CoDel.Interval
@@ -55,7 +68,7 @@ func (q *queue) stands(now time.Duration) bool {
 // next takes out whoever is to be decided next, and why it is refused rather than
 // admitted; nil if the slots are full or nobody waits.
 func (q *queue) next(now time.Duration) (c *call, why admission.Reason) {
-	if q.waiting == 0 || q.inUse >= q.Limit {
+	if q.waiting == 0 || q.Limit != Unbounded && q.inUse >= q.Limit {
 		return nil, admission.None
 	}
 	switch {
@@ -66,6 +79,9 @@ func (q *queue) next(now time.Duration) (c *call, why admission.Reason) {
 	default:
 		c = q.oldest
 	}
+	if !q.fits(c) {
+		return nil, admission.None
+	}
 	q.remove(now, c)
 	switch {
 	case q.Expire && c.deadline <= now:
@@ -75,7 +91,8 @@ func (q *queue) next(now time.Duration) (c *call, why admission.Reason) {
 	case now-c.arrival > c.patience:
 		return c, admission.WaitBound
 	}
-	q.inUse++
+	c.width = q.width(c)
+	q.inUse += c.width
 	return c, admission.None
 }
 
@@ -159,10 +176,10 @@ func (q *queue) down(i int) {
 
 // ended takes the time for which a slot was held, and whether the answer was in
 // time, and moves the limit of an AIMD.
-func (q *queue) ended(held time.Duration, inTime bool) {
+func (q *queue) ended(c *call, held time.Duration, inTime bool) {
 	a := &q.AIMD
 	saturated := q.inUse >= q.Limit
-	q.inUse--
+	q.inUse -= c.width
 	if a.Floor == 0 {
 		return
 	}

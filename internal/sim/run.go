@@ -136,9 +136,7 @@ func (w *world) load() (work, visits []float64) {
 		if w.Trace == nil || c.traced == 0 {
 			mean = w.workOf(i).average().Seconds() * c.meanSize()
 		}
-		if c.entry.Slots == 0 {
-			mean *= float64(max(c.Cost, 1))
-		}
+		mean *= float64(max(c.Cost, 1))
 		times, t := n, c.entry
 		for {
 			work[t.index] += times * mean

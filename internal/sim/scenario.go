@@ -130,8 +130,8 @@ type Tier struct {
 	// the plots; 0 means that of the core, or a second for a baseline.
 	Objective time.Duration
 
-	// Slots is how many requests the resource, shared by all instances, serves at
-	// once; the others wait there, first come first served, out of sight of the
+	// Slots is how many units of cost the resource, shared by all instances, serves
+	// at once; the others wait there, first come first served, out of sight of the
 	// limiter. 0: as many as the limiters let in.
 	Slots      int
 	Service    Dist // of its own work

@@ -29,6 +29,24 @@ func (t *tier) remove(c *call) {
 	c.next, c.prev = nil, nil
 }
 
+// width is how many slots c takes at the resource: its cost, or all there are.
+func (t *tier) width(c *call) int {
+	if t.Slots > 0 {
+		return min(c.cost, t.Slots)
+	}
+	return c.cost
+}
+
+func (t *tier) fits(c *call) bool { return t.Slots == 0 || t.taken+t.width(c) <= t.Slots }
+
+// advanceLine begins the work of those that wait at the resource and now fit.
+func (w *world) advanceLine(t *tier) {
+	for c := t.oldest; c != nil && t.fits(c); c = t.oldest {
+		t.remove(c)
+		w.begin(c)
+	}
+}
+
 // stretch returns how many times as long work takes that starts at now, one more
 // being in service with it.
 func (t *tier) stretch(in *instance, now time.Duration) float64 {

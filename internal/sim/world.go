@@ -40,6 +40,7 @@ type tier struct {
 	mortal    bool // an instance may end, and must know what is in it
 
 	busy           int   // requests that the resource works on
+	taken          int   // slots that they take
 	inUse          int   // requests that hold a slot of a limiter
 	waiting        int   // in the limiters
 	oldest, newest *call // waiting at the resource, first come first served
@@ -211,21 +212,27 @@ func (w *world) advanceTrace() {
 
 // run plays until nothing is left to happen.
 func (w *world) run() {
-	for {
-		from, at := w.soonest()
-		if at == never && w.open == 0 && w.sampled {
-			break
-		}
-		if len(w.events.list) == 0 || at <= w.events.list[0].at && at != never {
-			w.now = at
-			w.arrive(from)
-			continue
-		}
-		e := w.events.pop()
-		w.now = e.at
-		w.happen(&e)
+	for w.step() {
 	}
 	w.finish()
+}
+
+// step lets the next thing happen; false when the last request has ended and the
+// series are complete.
+func (w *world) step() bool {
+	from, at := w.soonest()
+	if at == never && w.open == 0 && w.sampled {
+		return false
+	}
+	if len(w.events.list) == 0 || at <= w.events.list[0].at && at != never {
+		w.now = at
+		w.arrive(from)
+		return true
+	}
+	e := w.events.pop()
+	w.now = e.at
+	w.happen(&e)
+	return true
 }
 
 // soonest returns the class whose arrival is next, nil for the trace, and when.
