@@ -19,9 +19,10 @@ const (
 	// without the hold a burst of 0.2 s loses 4.6 % instead of 0.7 %.
 	holds = 2
 
-	// tightSlots is the number of requests at once below which a limiter is tight:
-	// too few slots to be always busy and to meet the percentile of the objective
-	// as well. One slot of 50 ms and 400 ms: a queue of the derived depth, 1, keeps
+	// tightSlots is the number of requests at once below which a limiter may be
+	// tight: the derived depth is less than what keeps the slots busy at 1.5 times
+	// their capacity, so that they cannot be busy and meet the percentile of the
+	// objective as well. One slot of 50 ms and 400 ms: a queue of the derived depth, 1, keeps
 	// it busy for 80 % of the time at 1.5 times its capacity; with 4 slots it is
 	// 99 %. Deadlines help where they are within the objective: they keep it
 	// without a bound on the depth. With them 96 % of one slot is used, but the no
@@ -198,10 +199,6 @@ func (c *Core) derive() {
 		Samples: int(c.service.samples), Declared: c.cfg.Service,
 		Rule: int(math.Round(min(rate*objective, maxItems))),
 	}
-	d.Tight = c.cfg.Depth == 0 && c.limit > 0 && float64(c.limit) < tightSlots*cost
-	if c.quantile = top; d.Tight && q > tightPercentile {
-		c.quantile = c.service.quantile(tightPercentile)
-	}
 	if c.service.priorWeight() > 0 {
 		d.Prior = priorMean(c.cfg.Service, c.cfg.Objective)
 	} else if d.Declared > 0 {
@@ -220,6 +217,12 @@ func (c *Core) derive() {
 	}
 	if c.cfg.Depth != 0 {
 		d.Fixed, d.Depth = true, max(c.cfg.Depth, 0)
+	} else {
+		few := c.limit > 0 && float64(c.limit) < tightSlots*cost
+		d.Tight = few && d.Depth < c.busyDepth(unreachableLoad)
+	}
+	if c.quantile = top; d.Tight && q > tightPercentile {
+		c.quantile = c.service.quantile(tightPercentile)
 	}
 	c.derivation = d
 	c.retune()

@@ -190,7 +190,7 @@ type Derivation struct {
 	Rule        int           // the rule of thumb: Rate x Objective
 	RuleLatency time.Duration // the latency at Percentile that a queue of Rule would give
 	Reachable   bool          // Service fits Objective
-	Tight       bool          // fewer than 4 requests at once: who has a deadline within Objective may queue beyond Depth
+	Tight       bool          // fewer than 4 slots, which Depth does not keep busy: who has a deadline within Objective may queue beyond it
 	Fixed       bool          // Config.Depth said so; nothing was derived
 	Samples     int           // service times behind it
 	Prior       time.Duration // mean of the prior while that still counts: 100 samples and one objective long

@@ -185,7 +185,10 @@ func TestFewSlotsWithDeadlines(t *testing.T) {
 		least    float64
 		most     float64
 	}{
-		{1, 400 * ms, 0.95, 1}, {2, 400 * ms, 0.965, 1}, {3, 400 * ms, 0.975, 1}, {4, 400 * ms, 0.985, 1},
+		{1, 400 * ms, 0.95, 1},
+		{2, 400 * ms, 0.965, 1},
+		{3, 400 * ms, 0.975, 1},
+		{4, 400 * ms, 0.985, 1},
 		{1, 0, 0.75, 0.85},
 	} {
 		for _, seed := range runsOf() {
