@@ -3,11 +3,14 @@
 //	goodput serve    a reverse proxy that admits what can be served in time
 //	goodput demo     the same overload, without it and with it
 //	goodput plan     how deep a queue may be, and what an overload does to it
+//	goodput plan     the depth of a queue, and what an overload does to it
 //	goodput simulate scenarios through the same code in virtual time
+//	goodput replay   access logs through it: what yesterday would have been
 //	goodput version
 //
 // Exit codes: 0 done, also after a graceful SIGTERM; 1 failed at run time;
-// 2 wrong usage; 3 the answer is no; 4 no answer, because a measurement is void.
+// 2 wrong usage; 3 the answer is no, a criterion is not met; 4 no answer, because a
+// measurement is void.
 package main
 
 import (
@@ -15,8 +18,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/goodput/goodput/internal/sim"
 )
 
 // The exit codes that a script may rely on.
@@ -34,6 +40,7 @@ type program struct {
 	Demo     demoCmd     `cmd:"" help:"Show one overload twice, without protection and with it."`
 	Plan     planCmd     `cmd:"" help:"Compute the depth of a queue, and what an overload does to it, before it happens."`
 	Simulate simulateCmd `cmd:"" help:"Play scenarios through the same code in virtual time, beside what others do."`
+	Replay   replayCmd   `cmd:"" help:"Play the arrivals of access logs through policies: what yesterday would have been."`
 	Version  versionCmd  `cmd:"" help:"Print version, revision and Go version."`
 }
 
@@ -69,6 +76,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		kong.WithHyphenPrefixedParameters(true), // "--limit -5" is a bad value, not a flag -5
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.BindTo(stdout, (*io.Writer)(nil)),
+		kong.Vars{"baselines": strings.Join(sim.Baselines, ", "), "logformats": logFormats()},
 	)
 	command, err := parser.Parse(args)
 	if err != nil {

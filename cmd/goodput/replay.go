@@ -27,7 +27,7 @@ type replayCmd struct {
 	Objective flags.Span  `placeholder:"DURATION" default:"1s" help:"Latency that the p99 of admitted requests must meet (${default})."`
 	Deadline  flags.Span  `placeholder:"DURATION" help:"When the callers stop caring (they never do, and the objective is what in time means)."`
 	Load      float64     `placeholder:"FACTOR" help:"Compress or stretch time so that so many times the capacity is offered: 0.01 to 100 (as recorded)."`
-	Compare   []string    `placeholder:"A,B" default:"goodput,none,reject" help:"Policies: goodput, ${baselines} (${default})."`
+	Policies  []string    `placeholder:"A,B" default:"goodput,none,reject" help:"Policies: goodput, ${baselines} (${default})."`
 	Depth     flags.Count `placeholder:"N" help:"Queue of fifo and lifo (limit x objective / mean service time, the rule of thumb)."`
 	Seed      uint64      `placeholder:"N" default:"1" help:"Seed of the service times that the log does not have (${default})."`
 
@@ -50,16 +50,16 @@ func (c *replayCmd) Validate() error {
 		return fmt.Errorf("--load %v is out of range: 0.01 to 100 times the capacity", c.Load)
 	}
 	known := append([]string{"goodput"}, sim.Baselines...)
-	for i, name := range c.Compare {
+	for i, name := range c.Policies {
 		switch {
 		case !slices.Contains(known, name):
-			return fmt.Errorf("--compare: policy %q is unknown%s", name, strictyaml.Unknown(name, known))
-		case slices.Contains(c.Compare[:i], name):
-			return fmt.Errorf("--compare has %q twice", name)
+			return fmt.Errorf("--policies: policy %q is unknown%s", name, strictyaml.Unknown(name, known))
+		case slices.Contains(c.Policies[:i], name):
+			return fmt.Errorf("--policies has %q twice", name)
 		}
 	}
-	if len(c.Compare) == 0 {
-		return errors.New("--compare has no policy: goodput, for example")
+	if len(c.Policies) == 0 {
+		return errors.New("--policies has no policy: goodput, for example")
 	}
 	o, err := c.options()
 	if err == nil {
@@ -126,7 +126,7 @@ func (c *replayCmd) play(survey *replay.Survey, sum *accesslog.Summary) (*report
 	objective := c.Objective.Duration()
 	o := replay.Options{
 		Policy: replay.Fixed(int(c.Limit), objective), Slots: int(c.Limit), Deadline: c.Deadline.Duration(),
-		Load: c.Load, Depth: int(c.Depth), Compare: c.Compare, Seed: c.Seed,
+		Load: c.Load, Depth: int(c.Depth), Compare: c.Policies, Seed: c.Seed,
 	}
 	if o.Depth == 0 {
 		o.Depth = survey.Rule(o.Slots, objective)
@@ -160,7 +160,7 @@ func (c *replayCmd) again() string {
 	if c.Columns != "" {
 		command += fmt.Sprintf(" --columns %q", c.Columns)
 	}
-	return command + " --compare " + strings.Join(c.Compare, ",")
+	return command + " --policies " + strings.Join(c.Policies, ",")
 }
 
 // logFormats are the names for --log-format, for the help.

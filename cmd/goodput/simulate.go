@@ -27,7 +27,7 @@ type simulateCmd struct {
 	Print    bool     `env:"-" help:"Print the scenario file instead of playing it: a start for a file of one's own."`
 	Seed     *uint64  `placeholder:"N" help:"Seed of the first run; the same seed is the same result (what the file says, or 1)."`
 	Repeat   *int     `placeholder:"N" help:"Runs of each policy, each with another seed: 1 to 100 (what the file says, or 1)."`
-	Policies []string `placeholder:"A,B" help:"Play only these of the policies that the file compares, in this order."`
+	Policies []string `placeholder:"A,B" help:"Play these policies, in this order: those that the file compares, goodput, ${baselines} (those that it compares)."`
 	Ceilings bool     `negatable:"" default:"true" help:"Compute what no policy can exceed, which takes up to a second."`
 	Format   string   `placeholder:"FORMAT" enum:"text,json,html,auto" default:"auto" help:"Result as text, json or html; auto goes by the name of the output, and is text on stdout (${default})."`
 	Output   string   `placeholder:"FILE" default:"-" help:"Where the result goes; - is stdout (${default})."`
@@ -159,44 +159,23 @@ func readScenario(name string) ([]byte, error) {
 func (c *simulateCmd) load(sources []source) (files []*scenario.File, err error) {
 	var bad []error
 	for _, s := range sources {
-		f, err := scenario.Load(s.file, s.text)
+		f, err := scenario.LoadFor(s.file, s.text, c.Policies)
 		if err == nil {
-			err = c.change(f, s.file)
+			c.change(f)
 		}
 		files, bad = append(files, f), append(bad, err)
 	}
 	return files, errors.Join(bad...)
 }
 
-func (c *simulateCmd) change(f *scenario.File, name string) error {
+// change applies the seeds of the command line.
+func (c *simulateCmd) change(f *scenario.File) {
 	if c.Seed != nil {
 		f.Seed = *c.Seed
 	}
 	if c.Repeat != nil {
 		f.Repeat = *c.Repeat
 	}
-	if len(c.Policies) == 0 {
-		return nil
-	}
-	var labels []string
-	for _, p := range f.Compare {
-		labels = append(labels, p.Name)
-	}
-	all := f.Compare
-	f.Compare = nil
-	for _, want := range c.Policies {
-		i := slices.Index(labels, want)
-		switch {
-		case i < 0:
-			return fmt.Errorf("%s: policy %q is not compared%s", name, want, strictyaml.Unknown(want, labels))
-		case slices.ContainsFunc(f.Compare, func(p scenario.Compared) bool { return p.Name == want }):
-			return fmt.Errorf("--policies has %q twice", want)
-		}
-		f.Compare = append(f.Compare, all[i])
-	}
-	// What is expected of the others has no answer now.
-	f.Expect = slices.DeleteFunc(f.Expect, func(x scenario.Criterion) bool { return !slices.Contains(c.Policies, x.Policy) })
-	return nil
 }
 
 var firstSentence = regexp.MustCompile(`^.*?[.?](?:\s|$)`)

@@ -166,6 +166,7 @@ func TestSimulateExitCodes(t *testing.T) {
 		{good + "expect: [goodput.ratio >= 0.5]\n", nil, exitOK, "", "✓ met: goodput.ratio >= 0.5"},
 		{good + "expect: [goodput.ratio >= 1.9, fifo.late == 0]\n", nil, exitNo, "1 of 2 criteria are not met", "✗ not met: goodput.ratio >= 1.9"},
 		{good + "expect: [goodput.ratio >= 1.9]\n", []string{"--policies", "fifo"}, exitOK, "", "fifo"},
+		{good, []string{"--policies", "codel,fifo"}, exitOK, "", "\ncodel "}, // it is not in the file
 		{strings.Replace(good, "3x", "40/s", 1), nil, exitVoid, "no answer: ", "requests came in the window"},
 		{strings.Replace(good, "3x", "0/s", 1) + "expect: [goodput.ratio >= 1]\n", nil, exitVoid, "no answer: ", "0 requests came"},
 		{strings.Replace(good, "3x", "0/s", 1) + "trace: [{at: 1s}, {at: 1100ms}]\nexpect: [goodput.in_time == 2]\n", nil, exitOK, "", "✓ met"},
