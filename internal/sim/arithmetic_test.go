@@ -41,7 +41,7 @@ func TestRuleOfThumb(t *testing.T) {
 		if c.want == 0.99 {
 			m.rounding = 0.01 * 0.5 / 20
 		}
-		compare(t, s, 10, m, measure{what: "mean wait, s", of: mean(waited), want: 0.4, rounding: 0.002, most: 0.004})
+		compare(t, s, 6, m, measure{what: "mean wait, s", of: mean(waited), want: 0.4, rounding: 0.002, most: 0.004})
 	}
 	// Fixed service takes 450 ms at the last place and 0.8 ms less at each before it.
 	if e := over(t, sustained(3, fixed50, 449*ms, length).With(fifo(slots, 480)), 8, inside)[0]; e.mean+4*e.se >= 0.99 {
@@ -138,7 +138,7 @@ func TestMetastable(t *testing.T) {
 				return float64(n) / float64(to-from) / (0.9 * capacity)
 			}
 		}
-		e := over(t, s, 6, after(0, 10), after(16, 26), after(26, 36))
+		e := over(t, s, 4, after(0, 10), after(16, 26), after(26, 36))
 		t.Logf("%s: before %v, from 1 s after the stall %v, from 11 s %v", c.policy.Name, e[0], e[1], e[2])
 		if e[0].mean < 0.95 {
 			t.Errorf("%s: %v before the stall", c.policy.Name, e[0])

@@ -148,20 +148,12 @@ func follow(s Scenario, seed uint64) (r *Result, err error) {
 		return nil, err
 	}
 	for step := 0; ; step++ {
-		from, at := w.soonest()
-		if at == never && w.open == 0 {
+		before := w.now
+		if !w.step() {
 			break
 		}
-		if len(w.events.list) == 0 || at <= w.events.list[0].at && at != never {
-			w.now = at
-			w.arrive(from)
-		} else {
-			e := w.events.pop()
-			if e.at < w.now {
-				return nil, fmt.Errorf("time falls from %v to %v", w.now, e.at)
-			}
-			w.now = e.at
-			w.happen(&e)
+		if w.now < before {
+			return nil, fmt.Errorf("step %d: time falls from %v to %v", step, before, w.now)
 		}
 		if err := w.check(); err != nil {
 			return nil, fmt.Errorf("step %d, at %v: %w", step, w.now, err)
@@ -196,8 +188,10 @@ func (w *world) check() error {
 			return fmt.Errorf("tier %d: %d wait and %d are behind, counted %d and %d", t.index, waits, behind, t.waiting, t.behind)
 		case t.busy < 0 || t.busy+t.behind > t.inUse || t.Slots > 0 && t.busy > t.Slots:
 			return fmt.Errorf("tier %d: %d busy and %d behind of %d that hold a slot, %d slots", t.index, t.busy, t.behind, t.inUse, t.Slots)
-		case t.behind > 0 && t.busy < t.Slots:
-			return fmt.Errorf("tier %d: %d are behind while %d of %d are busy", t.index, t.behind, t.busy, t.Slots)
+		case t.taken < t.busy && t.busy > 0 || t.Slots > 0 && t.taken > t.Slots:
+			return fmt.Errorf("tier %d: %d are busy with %d of %d slots", t.index, t.busy, t.taken, t.Slots)
+		case t.behind > 0 && t.fits(t.oldest):
+			return fmt.Errorf("tier %d: %d are behind, the first of cost %d, with %d of %d slots taken", t.index, t.behind, t.oldest.cost, t.taken, t.Slots)
 		}
 	}
 	return nil
@@ -224,6 +218,9 @@ func (w *world) over() error {
 			}
 		}
 	}
+	if err := w.summed(); err != nil {
+		return err
+	}
 	for i := range w.result.Classes {
 		c := &w.result.Classes[i]
 		refused := uint64(0)
@@ -240,6 +237,30 @@ func (w *world) over() error {
 		case c.Parts > float64(c.InTime)+1e-6 || c.Wasted > c.Work:
 			return fmt.Errorf("class %d: parts %v of %d, wasted %v of %v", i, c.Parts, c.InTime, c.Wasted, c.Work)
 		}
+	}
+	return nil
+}
+
+// summed compares the series with the sums: all of the run is in them.
+func (w *world) summed() error {
+	r := w.result
+	if last := r.Series[len(r.Series)-1].End; last != w.Length || len(r.Series) > cap(r.Series) {
+		return fmt.Errorf("%d bins of %d end at %v, the run at %v", len(r.Series), cap(r.Series), last, w.Length)
+	}
+	var all Bin
+	for _, b := range append(r.Series, w.afterwards) {
+		all.Arrivals += b.Arrivals
+		all.InTime += b.InTime
+		all.Late += b.Late
+		all.Refused += b.Refused
+		all.Failed += b.Failed
+		all.Attempts += b.Attempts
+	}
+	if t := &w.discard; all.InTime != r.Total.InTime+t.InTime || all.Late != r.Total.Late+t.Late || all.Refused != r.Total.Refused+t.Refused || all.Failed != r.Total.Failed+t.Failed {
+		return fmt.Errorf("the series have %+v, the total %+v and before it %+v", all, r.Total, *t)
+	}
+	if all.Arrivals != all.InTime+all.Late+all.Refused+all.Failed || all.Attempts < all.Arrivals {
+		return fmt.Errorf("%d arrivals and %d attempts in the series, which end otherwise: %+v", all.Arrivals, all.Attempts, all)
 	}
 	return nil
 }
