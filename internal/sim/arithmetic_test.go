@@ -161,6 +161,9 @@ func TestBurst(t *testing.T) {
 		lost   float64 // requests
 	}{
 		{300 * ms, 480, 0},
+		// The excess is 462 with a standard deviation of sqrt(3,600 x 0.4) = 38: what
+		// exceeds 480 is 38 (f(0.47) - 0.47 (1 - F(0.47))) = 8, 0.8 % of the burst.
+		{400 * ms, 480, 8},
 		{time.Second, 480, 720 - 18},
 		{2 * time.Second, 1200, 1200 - 18},
 	} {
@@ -184,7 +187,8 @@ func TestBurst(t *testing.T) {
 }
 
 // AIMD on the shortest service time ever seen takes a lucky one for what is
-// possible, and any queue for congestion.
+// possible, and any queue for congestion: at a CV of 0.2 and more its limit ends at
+// the floor of 4 slots of 60, which is 6.5 % of the capacity, and 13 % of half of it.
 func TestAIMDCollapses(t *testing.T) {
 	for _, c := range []struct {
 		cv        float64 // 0: fixed service, 1: exponential, otherwise lognormal
@@ -204,7 +208,7 @@ func TestAIMDCollapses(t *testing.T) {
 			}
 			e := over(t, s, 3, ratioAt(load, 20*time.Second))[0]
 			t.Logf("CV %v, load %v: %v of what could be done", c.cv, load, e)
-			if e.mean-4*e.se < c.low-0.02 && e.mean < c.low || e.mean > c.high+4*e.se {
+			if e.mean+4*e.se < c.low || e.mean-4*e.se > c.high {
 				t.Errorf("CV %v, load %v: %v, want %v to %v", c.cv, load, e, c.low, c.high)
 			}
 		}
