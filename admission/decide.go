@@ -20,14 +20,15 @@ const (
 	holds = 2
 
 	// tightSlots is the number of requests at once below which a limiter may be
-	// tight: the derived depth is less than what keeps the slots busy at 1.5 times
-	// their capacity, so that they cannot be busy and meet the percentile of the
+	// tight: the derived depth is less than what keeps the slots busy at tightLoad
+	// times their capacity, so that they cannot be busy and meet the percentile of the
 	// objective as well. One slot of 50 ms and 400 ms: a queue of the derived depth, 1, keeps
 	// it busy for 80 % of the time at 1.5 times its capacity; with 4 slots it is
 	// 99 %. Deadlines help where they are within the objective: they keep it
 	// without a bound on the depth. With them 96 % of one slot is used, but the no
 	// comes later, when the odds are gone.
 	tightSlots = 4
+	tightLoad  = 1.2
 
 	// tightPercentile is that of the service time which must fit the remaining
 	// budget in a tight limiter. The time until somebody is served varies so much
@@ -219,7 +220,7 @@ func (c *Core) derive() {
 		d.Fixed, d.Depth = true, max(c.cfg.Depth, 0)
 	} else {
 		few := c.limit > 0 && float64(c.limit) < tightSlots*cost
-		d.Tight = few && d.Depth < c.busyDepth(unreachableLoad)
+		d.Tight = few && d.Depth < c.busyDepth(tightLoad)
 	}
 	if c.quantile = top; d.Tight && q > tightPercentile {
 		c.quantile = c.service.quantile(tightPercentile)

@@ -3,7 +3,6 @@
 //	goodput serve    a reverse proxy that admits what can be served in time
 //	goodput demo     the same overload, without it and with it
 //	goodput plan     how deep a queue may be, and what an overload does to it
-//	goodput plan     the depth of a queue, and what an overload does to it
 //	goodput simulate scenarios through the same code in virtual time
 //	goodput replay   access logs through it: what yesterday would have been
 //	goodput version

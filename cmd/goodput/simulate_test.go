@@ -17,12 +17,10 @@ import (
 
 // simulate runs the command in this process.
 func simulate(args ...string) (code int, stdout, stderr string) {
-	var out, errs bytes.Buffer
-	code = run(append([]string{"simulate"}, args...), &out, &errs)
-	return code, out.String(), errs.String()
+	return command(append([]string{"simulate"}, args...)...)
 }
 
-// The arithmetic of the mission, as everybody can repeat it: each built-in scenario
+// The arithmetic, as everybody can repeat it: each built-in scenario
 // meets its criteria, which are about the right values, and says in words what the
 // rule of thumb is and why it fails.
 func TestBuiltinsHold(t *testing.T) {

@@ -20,16 +20,15 @@ func ParseClass(text string) (c accesslog.Class, err error) {
 	for _, p := range parts[1:] {
 		key, value, _ := strings.Cut(p, "=")
 		n, err := strconv.Atoi(value)
-		if err != nil || n < 1 || n > limit.Max {
+		switch {
+		case key != "cost" && key != "size":
+			return c, fmt.Errorf("%q: %q is unknown: cost=N or size=N", text, p)
+		case err != nil || n < 1 || n > limit.Max:
 			return c, fmt.Errorf("%q: %q is out of range: cost and size are 1 to %d", text, p, limit.Max)
-		}
-		switch key {
-		case "cost":
+		case key == "cost":
 			c.Cost = n
-		case "size":
-			c.Size = n
 		default:
-			return c, fmt.Errorf("%q: %q is unknown: cost=N or size=N", text, key)
+			c.Size = n
 		}
 	}
 	return c, nil
