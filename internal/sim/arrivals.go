@@ -168,7 +168,7 @@ func (s *source) advance(need float64) (at, left float64) {
 		if at := s.now + need/s.r0; at <= s.to {
 			return at, 0
 		}
-		return s.to, need - (s.to-s.now)*s.r0
+		return s.to, max(0, need-(s.to-s.now)*s.r0) // rounding does not make it negative
 	}
 	slope := (s.r1 - s.r0) / (s.to - s.from)
 	r := s.r0 + slope*(s.now-s.from)

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -14,19 +15,21 @@ type Ceilings struct {
 	Capacity float64 // as Result.Capacity
 
 	// NoQueue is what refusing at once reaches with Poisson arrivals: 1 - B, by
-	// Erlang's loss formula. It is a floor for anybody with a queue.
+	// Erlang's loss formula, less those whose work alone takes longer than they care.
+	// It is a floor for anybody with a queue.
 	NoQueue float64
 
 	// SizeAware is the fluid bound of who knows the size of each request: only the
-	// shortest are served, as many as fit.
+	// shortest are served, times the slots that they take, as many as fit.
 	SizeAware float64
 
 	// Clairvoyant is the most that anybody who knew every arrival and its work
 	// could serve in time, on one server as fast as all slots together; Exact says
-	// that it is the optimum of that server and not a bound above it.
+	// that it is the optimum of that server and not a bound above it. Of clients that
+	// try again only Retry.Within counts, for the request with all its attempts.
 	Clairvoyant float64
 	Exact       bool
-	Jobs        int // the arrivals of the window that the last two are about
+	Jobs        int // the arrivals of the window that the last two are about, at most 300,000
 
 	// Missing says in one sentence each why a ceiling is 0.
 	Missing []string
@@ -37,7 +40,8 @@ type Ceilings struct {
 const maxJobs = 300_000
 
 // Ceilings returns the ceilings of s for seed: of the very arrivals, with the very
-// work, that the policies meet.
+// work, that the policies meet. It takes all of the trace, as a run does. The error is
+// the sentence of Scenario.Validate.
 func (s Scenario) Ceilings(seed uint64) (Ceilings, error) {
 	if err := s.Validate(); err != nil {
 		return Ceilings{}, err
@@ -46,14 +50,13 @@ func (s Scenario) Ceilings(seed uint64) (Ceilings, error) {
 	if err != nil {
 		return Ceilings{}, err
 	}
-	jobs, last, all := w.gather()
+	jobs, widths, last, all := w.gather()
 	if all == 0 {
 		return Ceilings{Missing: []string{"nothing arrived in the window"}}, nil
 	}
 	w.capacity()
 	c := Ceilings{Jobs: len(jobs), Capacity: w.result.Capacity}
 	c.Offered = float64(all) / w.result.Window.Seconds()
-	unit := c.Offered / min(c.Offered, c.Capacity) // a ratio is a share of the offered times this
 
 	t := w.tiers[0]
 	slots := t.slots()
@@ -61,29 +64,40 @@ func (s Scenario) Ceilings(seed uint64) (Ceilings, error) {
 	case slots == 0:
 		c.miss("clairvoyant, size-aware and no queue: nothing bounds the resource")
 		return c, nil
+	case c.Capacity == 0:
+		c.miss("clairvoyant, size-aware and no queue: the resource does nothing in the window")
+		return c, nil
 	case t.Next != nil || !w.single():
 		c.miss("clairvoyant, size-aware and no queue: they are about one tier")
 		return c, nil
 	}
-	sorted := make([]float64, len(jobs))
+	unit := c.Offered / min(c.Offered, c.Capacity) // a ratio is a share of the offered times this
+	sorted, fit := make([]float64, len(jobs)), 0
 	for i, j := range jobs {
-		sorted[i] = j.Service.Seconds()
+		sorted[i] = j.Service.Seconds() * float64(min(widths[i], slots))
+		if j.Service <= j.Deadline-j.Release {
+			fit++
+		}
 	}
 	slices.Sort(sorted)
 	c.SizeAware = theory.SizeAwareSample(c.Offered/c.Capacity, sorted) * c.Capacity / c.Offered * unit
 
 	if w.memoryless() {
-		work, _ := w.load()
-		c.NoQueue = (1 - theory.ErlangB(slots, c.Offered*work[0])) * unit
+		served := 1 - theory.ErlangB(slots, c.Offered*w.demands()[0].units)
+		c.NoQueue = served * float64(fit) / float64(len(jobs)) * unit
 	} else {
 		c.miss("no queue: Erlang's formula is about Poisson arrivals at a constant rate, at a constant speed")
 	}
+	if w.renewed() {
+		c.miss("clairvoyant: who tries again has the whole deadline again, and nothing bounds the request with all of its attempts")
+		return c, nil
+	}
 
-	span := min(last, s.Length) - s.Warmup
+	span := last - s.Warmup
 	if len(jobs) == all {
 		span = s.Length - s.Warmup
 	}
-	most, exact := theory.Clairvoyant(theory.Pool(w.straighten(jobs), slots))
+	most, exact := theory.Clairvoyant(theory.Pool(w.straighten(jobs), widths, slots))
 	rate := float64(len(jobs)) / span.Seconds()
 	c.Clairvoyant = float64(most) / float64(len(jobs)) * rate / min(rate, c.Capacity)
 	c.Exact = exact
@@ -92,13 +106,19 @@ func (s Scenario) Ceilings(seed uint64) (Ceilings, error) {
 
 func (c *Ceilings) miss(why string) { c.Missing = append(c.Missing, why) }
 
+// renewed reports whether a deadline begins anew with an attempt, for any class.
+func (w *world) renewed() bool {
+	return slices.ContainsFunc(w.classes, func(c *class) bool { return c.Retry.Attempts > 1 && c.Retry.Within == 0 })
+}
+
 // gather draws the arrivals of the window without playing them: up to maxJobs, the
-// instant of the last of those, and how many there are in all.
-func (w *world) gather() (jobs []theory.Job, last time.Duration, all int) {
+// slots that each takes, the instant of the last of those, and how many there are in
+// all.
+func (w *world) gather() (jobs []theory.Job, widths []int, last time.Duration, all int) {
 	for {
 		from, at := w.soonest()
 		if at == never {
-			return jobs, last, all
+			return jobs, widths, last, all
 		}
 		w.now = at
 		c := w.draw(from)
@@ -106,10 +126,14 @@ func (w *world) gather() (jobs []theory.Job, last time.Duration, all int) {
 			all++
 			if len(jobs) < maxJobs {
 				until := c.arrival + c.class.objective
-				if c.after != never {
+				switch {
+				case c.class.Retry.Attempts > 1:
+					until = never
+				case c.after != never:
 					until = c.arrival + c.after
 				}
 				jobs = append(jobs, theory.Job{Release: c.arrival, Service: c.service, Deadline: min(until, c.within)})
+				widths = append(widths, c.cost)
 				last = at
 			}
 		}
@@ -157,7 +181,7 @@ func (w *world) straighten(jobs []theory.Job) []theory.Job {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return int(min(max(jobs[a].Deadline-jobs[b].Deadline, -1), 1)) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(jobs[a].Deadline, jobs[b].Deadline) })
 	due := newTimeline(t.Speed, stream(w.result.Seed, streamSpeed, 0))
 	for _, i := range order {
 		out[i].Service = jobs[i].Service

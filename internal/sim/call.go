@@ -17,13 +17,14 @@ type call struct {
 	class  *class
 	tier   *tier
 	in     *instance
-	parent *call // whose sub-request it is, while parentGen is its generation
+	parent *call // whose sub-request it is, while pgen is its generation
 	pgen   uint32
 
 	root     time.Duration // when the client first asked
 	arrival  time.Duration // of this attempt
 	after    time.Duration // how long each attempt is wanted; never: for ever
 	deadline time.Duration // of this attempt; never without one
+	told     time.Duration // the deadline that its limiter knows; never if nobody said it
 	within   time.Duration // of all attempts; never without one
 	service  time.Duration // its own work at the tier
 	start    time.Duration // when it got its slot

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -144,7 +145,7 @@ func (d Dist) Quantile(q float64) time.Duration {
 }
 
 func (d *Dist) modalQuantile(q float64) time.Duration {
-	modes := slices.SortedFunc(slices.Values(d.Modes), func(a, b Mode) int { return int(min(max(a.Value-b.Value, -1), 1)) })
+	modes := slices.SortedFunc(slices.Values(d.Modes), func(a, b Mode) int { return cmp.Compare(a.Value, b.Value) })
 	sum := 0.0
 	for _, m := range modes {
 		sum += m.Share

@@ -9,14 +9,18 @@ type event struct {
 	call *call
 	gen  uint32 // of the call then: an event of a call that is over does nothing
 	what what
-	who  int32 // index of an instance or a tier, for events without a call
+
+	// Of an event without a call. Of observes and comes: the index of an instance,
+	// gen being that of its tier. Of breaks: that of a tier, gen being that of the
+	// restart. The two share their places for the sake of 40 bytes.
+	who int32
 }
 
 type what uint8
 
 const (
 	ends     what = iota // the work at the resource
-	rings                // the alarm of a waiter of the core, or of a baseline
+	rings                // the alarm of a waiter of the core
 	leaves               // the deadline of a client
 	answers              // a fan-out has waited long enough
 	retries              // a client tries again

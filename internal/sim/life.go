@@ -43,16 +43,17 @@ func (w *world) arrive(from *class) {
 // draw makes the next request of a class, or of the trace if from is nil.
 func (w *world) draw(from *class) *call {
 	c := w.take()
-	var after, traced time.Duration
-	if from == nil {
+	var after time.Duration
+	recorded := from == nil
+	if recorded {
 		j := &w.job
 		from = w.classes[j.Class]
 		c.service, c.cost, c.size, after = j.Service, j.Cost, j.Size, j.Deadline
-		traced = j.Service
 		w.advanceTrace()
 	} else {
 		from.advance()
 	}
+	drawn := c.service == 0
 	c.class, c.tier = from, from.entry
 	if c.cost == 0 {
 		c.cost = max(from.Cost, 1)
@@ -63,9 +64,9 @@ func (w *world) draw(from *class) *call {
 			c.size = from.Sizes[pick(from.sizes, from.work)].Units
 		}
 	}
-	if c.service == 0 {
+	if drawn {
 		c.service = from.service.draw(from.work)
-		if from.sizes != nil {
+		if c.size > 1 {
 			c.service = cut(float64(c.service) * float64(c.size))
 		}
 	}
@@ -86,7 +87,9 @@ func (w *world) draw(from *class) *call {
 	}
 	if c.counted {
 		from.tally.Requests++
-		from.traced += traced
+		if recorded {
+			from.record(c, drawn)
+		}
 	}
 	return c
 }
@@ -115,15 +118,25 @@ func (w *world) send(c *call) {
 		w.refuse(c, admission.Unavailable)
 		return
 	}
+	if c.told = c.deadline; c.class.Untold {
+		c.told = never
+	}
 	gen := c.gen
 	if w.enter(c, in); c.gen != gen { // it was one too many: the instance is dead, and c with it
 		return
 	}
 	if in.core != nil {
 		w.offer(c)
-		return
+	} else {
+		w.line(c)
 	}
-	v, victim := in.queue.offer(w.now, c)
+	// Only now: whoever gave way to c is gone.
+	in.tier.result.PeakQueue = max(in.tier.result.PeakQueue, in.waiting)
+}
+
+// line offers c to a baseline.
+func (w *world) line(c *call) {
+	v, victim := c.in.queue.offer(w.now, c)
 	switch v {
 	case admission.Admitted:
 		w.admit(c)
@@ -143,10 +156,7 @@ func (w *world) offer(c *call) {
 	in := c.in
 	r := admission.Request{
 		Cost: c.cost, Size: c.size, Bytes: c.bytes, Priority: c.class.Priority,
-		Attempt: c.attempt, Arrival: c.root, Deadline: c.deadline,
-	}
-	if c.class.Untold {
-		r.Deadline = never
+		Attempt: c.attempt, Arrival: c.root, Deadline: c.told,
 	}
 	switch d := in.core.Offer(w.now, r); d.Verdict {
 	case admission.Admitted:
@@ -208,9 +218,7 @@ func (w *world) ring(c *call) {
 func (w *world) queue(c *call, alone bool) {
 	c.state = waits
 	c.in.waiting++
-	t := c.tier
-	t.waiting++
-	t.result.PeakQueue = max(t.result.PeakQueue, c.in.waiting)
+	c.tier.waiting++
 	if alone {
 		w.watch(c)
 	}

@@ -84,9 +84,9 @@ func (q *queue) next(now time.Duration) (c *call, why admission.Reason) {
 	}
 	q.remove(now, c)
 	switch {
-	case q.Expire && c.deadline <= now:
+	case q.Expire && c.told <= now:
 		return c, admission.Deadline
-	case q.Expire && c.deadline != never && c.deadline-now < q.Margin:
+	case q.Expire && c.told != never && c.told-now < q.Margin:
 		return c, admission.Doomed
 	case now-c.arrival > c.patience:
 		return c, admission.WaitBound
@@ -143,7 +143,10 @@ func (q *queue) remove(now time.Duration, c *call) {
 	}
 }
 
-func (q *queue) earlier(i, j int) bool { return q.edf[i].deadline < q.edf[j].deadline }
+func (q *queue) earlier(i, j int) bool {
+	a, b := q.edf[i], q.edf[j]
+	return a.told < b.told || a.told == b.told && a.arrival < b.arrival
+}
 
 func (q *queue) swap(i, j int) {
 	q.edf[i], q.edf[j] = q.edf[j], q.edf[i]

@@ -165,15 +165,17 @@ func (p *part) stop(s Stall) {
 	}
 }
 
-// mean returns the speed, averaged over [from, to).
+// mean returns the speed, averaged over [from, to), of a timeline that was asked
+// nothing before.
 func (t *timeline) mean(from, to time.Duration) float64 {
 	if t.still {
 		return 1
 	}
 	sum := 0.0
 	for t.done < to {
+		t.parts = t.parts[:0] // one at a time: thousands of pauses are not kept
 		t.extend()
-		p := t.parts[len(t.parts)-1]
+		p := t.parts[0]
 		if from < p.to {
 			sum += float64(min(p.to, to)-max(p.from, from)) * p.speed
 		}

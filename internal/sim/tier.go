@@ -116,7 +116,8 @@ func (w *world) current() *Bin {
 	return &w.result.Series[len(w.result.Series)-1]
 }
 
-// sample closes a bin: what is so at its end.
+// sample closes a bin: what is so at its end. Bins of their length, rounded up to a
+// nanosecond, reach the end of arrivals: there are never more than was asked for.
 func (w *world) sample() {
 	b := &w.result.Series[len(w.result.Series)-1]
 	t := w.tiers[0]
@@ -133,7 +134,7 @@ func (w *world) sample() {
 		b.Derived += s.Derivation.Depth
 		b.Age = max(b.Age, s.Age)
 	}
-	if w.now >= w.Length || len(w.result.Series) == cap(w.result.Series) {
+	if w.now >= w.Length {
 		w.sampled = true
 		for i, t := range w.tiers {
 			if core := t.instances[0].core; core != nil {

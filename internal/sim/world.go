@@ -74,8 +74,9 @@ type class struct {
 	sizes     []float64
 	deadlines []float64
 	objective time.Duration
-	credit    float64       // retries in reserve
-	traced    time.Duration // recorded work that came in the window
+	average   float64 // of the work of a unit of size, ns
+	credit    float64 // retries in reserve. Invariant: 0 to reserve
+	recorded  demand  // what of the trace came in the window, ns
 	tally     *Tally
 }
 
@@ -160,7 +161,7 @@ func (w *world) newClass(i int, seed uint64) *class {
 	c.tally.Name = c.Name
 	c.source = newSource(c.Arrivals, stream(seed, streamArrivals, i), w.Length)
 	c.objective = w.Tiers[c.Tier].objective()
-	c.service = newSampler(w.workOf(i))
+	c.service, c.average = newSampler(w.workOf(i)), float64(w.workOf(i).average())
 	if n := len(c.Sizes); n > 0 {
 		c.sizes = shares(n, func(i int) float64 { return c.Sizes[i].Share })
 	}
@@ -223,6 +224,9 @@ func (w *world) step() bool {
 	from, at := w.soonest()
 	if at == never && w.open == 0 && w.sampled {
 		return false
+	}
+	if len(w.events.list) == 0 && at == never {
+		panic("sim: requests are left, and nothing will happen to them")
 	}
 	if len(w.events.list) == 0 || at <= w.events.list[0].at && at != never {
 		w.now = at

@@ -76,23 +76,31 @@ func (j Job) fits() bool {
 }
 
 // Pool returns the jobs for one server that is as fast as c servers of unit
-// speed together: each service time divided by c, rounded down to a nanosecond.
-// Jobs longer than their own window are left out before, since no single server
-// of the c finishes them.
+// speed together: each service time, times the servers that the job holds at once,
+// divided by c, rounded down to a nanosecond. widths says how many that is, at most
+// all; nil is one each. Jobs longer than their own window are left out before, since
+// the servers of the c do not finish them.
 //
 // Clairvoyant(Pool(jobs, c)) is an upper bound for c servers: whatever they do in
 // some short time, the fast server does in the same time, working on their jobs
 // in turn. So each job is finished no later, with interruptions, and those do
 // not matter (see Clairvoyant). The bound is loose where fewer than c jobs are
 // there, since one job alone then has only one server.
-func Pool(jobs []Job, c int) []Job {
+func Pool(jobs []Job, widths []int, c int) []Job {
 	needCount("the number of servers", c, 1)
 	pooled := make([]Job, 0, len(jobs))
-	for _, j := range jobs {
-		if j.fits() {
-			j.Service /= time.Duration(c)
-			pooled = append(pooled, j)
+	all := time.Duration(c)
+	for i, j := range jobs {
+		if !j.fits() {
+			continue
 		}
+		width := time.Duration(1)
+		if widths != nil {
+			needCount("the width of a job", widths[i], 1)
+			width = time.Duration(min(widths[i], c))
+		}
+		j.Service = j.Service/all*width + j.Service%all*width/all // the product itself may be out of range
+		pooled = append(pooled, j)
 	}
 	return pooled
 }

@@ -189,7 +189,7 @@ func TestPoolBoundsManyServers(t *testing.T) {
 	for n := range 3000 {
 		jobs := draw(r, 6, n%2 == 0)
 		for c := 1; c <= 3; c++ {
-			bound, exact := Clairvoyant(Pool(jobs, c))
+			bound, exact := Clairvoyant(Pool(jobs, nil, c))
 			if want := onServers(jobs, c); bound < want || c == 1 && exact && bound != want {
 				t.Fatalf("seed %d, case %d: the pool of %d says %d, %d are possible: %v", seed, n, c, bound, want, jobs)
 			}
@@ -363,9 +363,15 @@ func TestClairvoyantByHand(t *testing.T) {
 			t.Errorf("%v: %d, exact %v, want %d, %v", c.jobs, got, exact, c.want, c.exact)
 		}
 	}
-	pooled := Pool([]Job{{0, 10 * ms, 9 * ms}, {0, 7, 9 * ms}, {3, 9 * ms, 10 * ms}}, 2)
+	pooled := Pool([]Job{{0, 10 * ms, 9 * ms}, {0, 7, 9 * ms}, {3, 9 * ms, 10 * ms}}, nil, 2)
 	if want := []Job{{0, 3, 9 * ms}, {3, 4500 * time.Microsecond, 10 * ms}}; !slices.Equal(pooled, want) {
 		t.Errorf("Pool = %v, want %v", pooled, want)
+	}
+	// Who takes 3 of 4 servers is 3/4 as long on one; more than all are all.
+	month := 30 * 24 * time.Hour
+	pooled = Pool([]Job{{0, 11, 11}, {0, 12, 11}, {0, 7, 9}, {0, month, month}, {0, 5, 9}}, []int{3, 1, 9, 3_000_000, 1}, 4)
+	if want := []Job{{0, 8, 11}, {0, 7, 9}, {0, month, month}, {0, 1, 9}}; !slices.Equal(pooled, want) {
+		t.Errorf("Pool with widths = %v, want %v", pooled, want)
 	}
 }
 
@@ -374,7 +380,7 @@ func TestClairvoyantLeavesItsArgument(t *testing.T) {
 	jobs := draw(rand.New(rand.NewPCG(25, 1)), 8, false)
 	was := slices.Clone(jobs)
 	Clairvoyant(jobs)
-	Pool(jobs, 3)
+	Pool(jobs, nil, 3)
 	if !slices.Equal(jobs, was) {
 		t.Errorf("%v became %v", was, jobs)
 	}
@@ -397,7 +403,7 @@ func FuzzClairvoyant(f *testing.F) {
 			t.Errorf("the bound is %d, but %d are possible: %v", got, want, jobs)
 		}
 		for c := 2; c <= 3 && len(jobs) <= 5; c++ {
-			if bound, _ := Clairvoyant(Pool(jobs, c)); bound < onServers(jobs, c) {
+			if bound, _ := Clairvoyant(Pool(jobs, nil, c)); bound < onServers(jobs, c) {
 				t.Errorf("the pool of %d says %d, but %d are possible: %v", c, bound, onServers(jobs, c), jobs)
 			}
 		}

@@ -228,8 +228,8 @@ func TestMisusePanics(t *testing.T) {
 		"FanOutSlow":        func() { FanOutSlow(1, 1.1) },
 		"FanOutQuantile":    func() { FanOutQuantile(0, 0.5) },
 		"Clairvoyant":       func() { Clairvoyant([]Job{{Service: -1}}) },
-		"Pool without any":  func() { Pool(nil, 0) },
-		"Pool negative job": func() { Pool([]Job{{Deadline: -1}}, 1) },
+		"Pool without any":  func() { Pool(nil, nil, 0) },
+		"Pool negative job": func() { Pool([]Job{{Deadline: -1}}, nil, 1) },
 	} {
 		func() {
 			defer func() {

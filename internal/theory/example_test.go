@@ -41,7 +41,7 @@ func ExamplePool() {
 		{Release: 0, Service: 900 * time.Millisecond, Deadline: time.Second},
 		{Release: 100 * time.Millisecond, Service: 800 * time.Millisecond, Deadline: 1100 * time.Millisecond},
 	}
-	most, exact := theory.Clairvoyant(theory.Pool(jobs, 2))
+	most, exact := theory.Clairvoyant(theory.Pool(jobs, nil, 2))
 	fmt.Println("at most", most, "in time; exact for the pool:", exact)
 	// Output:
 	// at most 2 in time; exact for the pool: true

@@ -1,0 +1,201 @@
+package sim
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/goodput/goodput/admission"
+	"github.com/goodput/goodput/limit"
+)
+
+// handed returns a trace of the given jobs.
+func handed(jobs ...Job) func(*Job) bool {
+	return func(j *Job) bool {
+		if len(jobs) == 0 {
+			return false
+		}
+		*j, jobs = jobs[0], jobs[1:]
+		return true
+	}
+}
+
+// A queue that displaces is never deeper than it may be, not even between the
+// newcomer and its victim.
+func TestPeakQueueOfWhoDisplaces(t *testing.T) {
+	for _, p := range []Policy{
+		{Name: "lifo", Baseline: &Baseline{Limit: 60, Depth: 7, Order: LIFO, PushOut: true}},
+		{Name: "core", Core: &admission.Config{Limit: limit.Fixed(60), Objective: 400 * ms, Depth: 7, Overflow: admission.EvictOldest}},
+	} {
+		s := plain(3, exponential50, 2*time.Second, time.Second).With(p)
+		if got := play(t, s, 1).Tiers[0].PeakQueue; got != 7 {
+			t.Errorf("%s: %d waited at once, want the depth, 7", p.Name, got)
+		}
+	}
+}
+
+// A limiter that is not told the deadline cannot go by it, whoever it is by.
+func TestUntoldBaseline(t *testing.T) {
+	for _, p := range []Policy{
+		{Name: "expiry", Baseline: &Baseline{Limit: slots, Depth: 480, Expire: true}},
+		{Name: "doomed", Baseline: &Baseline{Limit: slots, Depth: 480, Expire: true, Margin: 100 * ms}},
+		{Name: "edf", Baseline: &Baseline{Limit: slots, Depth: 480, Order: EDF}},
+	} {
+		s := plain(2, exponential50, 300*ms, time.Second)
+		s.Classes[0].Deadlines = []Deadline{{300 * ms, 1}, {100 * ms, 1}}
+		s.Classes[0].Untold = true
+		got, want := play(t, s.With(p), 1), play(t, s.With(fifo(slots, 480)), 1)
+		if got.Total.Served != want.Total.Served || got.Total.InTime != want.Total.InTime || got.Total.Wait != want.Total.Wait {
+			t.Errorf("%s: serves %d, %d in time; a FIFO, which knows as much, %d, %d", p.Name, got.Total.Served, got.Total.InTime, want.Total.Served, want.Total.InTime)
+		}
+	}
+}
+
+// Where deadlines do not differ, who came first goes first.
+func TestEqualDeadlinesInOrder(t *testing.T) {
+	s := plain(2, exponential50, 0, time.Second)
+	edf := Policy{Name: "edf", Baseline: &Baseline{Limit: slots, Depth: 480, Order: EDF}}
+	got, want := play(t, s.With(edf), 1), play(t, s.With(fifo(slots, 480)), 1)
+	if got.Total.Wait != want.Total.Wait {
+		t.Errorf("EDF of nobody's deadlines waits %v in all, FIFO %v; the worst %v, %v", got.Total.Wait.Sum, want.Total.Wait.Sum, got.Tiers[0].PeakAge, want.Tiers[0].PeakAge)
+	}
+}
+
+// Recorded requests count with the work, the cost and the size that they have.
+func TestCapacityOfATrace(t *testing.T) {
+	s := Scenario{
+		Length:  10 * time.Second,
+		Tiers:   []Tier{{Policy: fifo(10, 0), Service: Dist{Kind: Fixed, Mean: 100 * ms}}},
+		Classes: []Class{{}},
+	}
+	for _, c := range []struct {
+		name string
+		rate float64 // of others in the class
+		jobs []Job
+		want float64
+	}{
+		{"their work", 0, []Job{{Service: 200 * ms}, {Service: 600 * ms}}, 10 / 0.4},
+		{"their cost", 0, []Job{{Service: 200 * ms, Cost: 2}, {Service: 600 * ms}}, 10 / 0.5},
+		{"what is drawn", 0, []Job{{}, {Service: 500 * ms}}, 10 / 0.3},
+		{"drawn, of a size", 0, []Job{{Size: 5}, {Size: 1}}, 10 / 0.3},
+		{"drawn, of a cost", 0, []Job{{Cost: 5}, {Cost: 1}}, 10 / 0.3},
+		{"two of 1.1 s beside eight of 0.1 s", 0.85, []Job{{Service: 1100 * ms}, {Service: 1100 * ms}}, 10 / 0.3},
+	} {
+		s := s
+		s.Classes = []Class{{Arrivals: Arrivals{Rate: c.rate, Process: Constant}}} // 0.85/s: eight in 10 s
+		s.Trace = handed(c.jobs...)
+		r := play(t, s, 1)
+		if math.Abs(r.Capacity-c.want) > 1e-6 {
+			t.Errorf("%s: capacity %v of %d requests, want %v", c.name, r.Capacity, r.Total.Requests, c.want)
+		}
+	}
+}
+
+// A recorded size without a recorded work is that many units of drawn work.
+func TestSizeOfATrace(t *testing.T) {
+	s := plain(0, fixed50, 0, 0)
+	s.Warmup, s.Length = 0, time.Second
+	s.Trace = handed(Job{Size: 4})
+	if r := play(t, s, 1); r.Ended != 200*ms {
+		t.Errorf("4 units of 50 ms end after %v", r.Ended)
+	}
+}
+
+// The best of contention is about requests, of which a cost lets fewer in.
+func TestCapacityOfCostUnderContention(t *testing.T) {
+	s := plain(0.1, fixed50, 0, 5*time.Second)
+	s.Classes[0].Cost = 4 // 15 at once, each 1 + 14/10 times as long
+	s.Tiers[0].Contention = Contention{Alpha: 0.1}
+	if got, want := play(t, s, 1).Capacity, 15/0.05/2.4; math.Abs(got-want) > 1e-6 {
+		t.Errorf("capacity %v, want %v", got, want)
+	}
+}
+
+// The ceilings are above what a policy reaches, in the corners too.
+func TestCeilings(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*Scenario)
+	}{
+		{"plain", func(*Scenario) {}},
+		{"half as fast, and stalls", func(s *Scenario) {
+			s.Tiers[0].Speed = Speed{Steps: []SpeedStep{{5 * time.Second, 0.5}}, Stalls: []Stall{{6 * time.Second, 500 * ms}}, Pauses: Pauses{Every: 500 * ms, For: 20 * ms}}
+		}},
+		{"cheap and dear", func(s *Scenario) {
+			s.Classes = append(s.Classes, s.Classes[0])
+			s.Classes[1].Cost = 10
+			s.Classes[1].Arrivals.Rate /= 10
+		}},
+		{"sizes", func(s *Scenario) { s.Classes[0].Sizes = []Size{{1, 9}, {10, 1}} }},
+		{"deadlines that differ", func(s *Scenario) { s.Classes[0].Deadlines = []Deadline{{time.Second, 1}, {100 * ms, 1}} }},
+		{"retries", func(s *Scenario) { s.Classes[0].Retry = Retry{Attempts: 4, Backoff: 50 * ms, Within: 3 * time.Second} }},
+		{"a class that comes late", func(s *Scenario) {
+			s.Classes[0].Arrivals.Changes = []Change{{At: 10 * time.Second}}
+		}},
+	} {
+		s := plain(2, exponential50, 400*ms, 10*time.Second)
+		c.change(&s)
+		ceilings, err := s.Ceilings(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		edf := named(t, "edf_expiry", 0, exponential50)
+		for _, p := range []Policy{s.Tiers[0].Policy, edf, named(t, "reject", 0, exponential50)} {
+			r := play(t, s.With(p), 1)
+			// A ratio is about the mean work, and 24,000 draws of it are 0.6 % off.
+			got, most := r.Ratio(), 1+4/math.Sqrt(24_000)
+			t.Logf("%s: %s %.4f of %.4f, %.4f", c.name, p.Name, got, ceilings.Clairvoyant, ceilings.SizeAware)
+			if got > ceilings.Clairvoyant || got > ceilings.SizeAware*most {
+				t.Errorf("%s: %s reaches %.4f, above the ceilings: %+v", c.name, p.Name, got, ceilings)
+			}
+			if p.Name == "reject" && ceilings.NoQueue > 0 && math.Abs(got-ceilings.NoQueue) > 4*math.Sqrt(2)/math.Sqrt(24_000)+0.01 {
+				t.Errorf("%s: refusing at once reaches %.4f, said to be %.4f", c.name, got, ceilings.NoQueue)
+			}
+		}
+	}
+}
+
+// Where a ceiling means nothing it is missing, with the reason.
+func TestCeilingsMissing(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*Scenario)
+		zero   func(c Ceilings) bool
+	}{
+		{"nothing comes", func(s *Scenario) { s.Classes[0].Arrivals.Rate = 0 }, func(c Ceilings) bool { return c.Jobs == 0 }},
+		{"nothing moves", func(s *Scenario) { s.Tiers[0].Speed.Stalls = []Stall{{0, time.Hour}} }, func(c Ceilings) bool { return c.SizeAware == 0 && c.Clairvoyant == 0 }},
+		{"each attempt has the whole deadline", func(s *Scenario) { s.Classes[0].Retry.Attempts = 3 }, func(c Ceilings) bool { return c.Clairvoyant == 0 && c.SizeAware > 0 }},
+		{"no Poisson arrivals", func(s *Scenario) { s.Classes[0].Arrivals.Process = Constant }, func(c Ceilings) bool { return c.NoQueue == 0 && c.Clairvoyant > 0 }},
+		{"two tiers", func(s *Scenario) {
+			s.Tiers[0].Next = &Fan{Tier: 1}
+			s.Tiers = append(s.Tiers, Tier{Policy: fifo(60, 0), Service: fixed50})
+		}, func(c Ceilings) bool { return c.SizeAware == 0 && c.Clairvoyant == 0 && c.NoQueue == 0 }},
+		{"no bound", func(s *Scenario) { s.Tiers[0].Policy = named(t, "none", 0, fixed50) }, func(c Ceilings) bool { return c.SizeAware == 0 && c.Clairvoyant == 0 && c.NoQueue == 0 }},
+	} {
+		s := plain(2, exponential50, 400*ms, time.Second)
+		c.change(&s)
+		ceilings, err := s.Ceilings(1)
+		if err != nil || !c.zero(ceilings) || len(ceilings.Missing) == 0 {
+			t.Errorf("%s: %+v, %v", c.name, ceilings, err)
+		}
+	}
+}
+
+// Arrivals in a ramp from nothing, as dense as they may be: each is an instant.
+func TestArrivalsOfEverySegment(t *testing.T) {
+	a := Arrivals{Process: Constant, Rate: 8, Changes: []Change{{At: time.Second}, {At: time.Second, Rate: 8, Over: time.Second}}}
+	for seed := range uint64(20) {
+		s := newSource(a, rand.New(rand.NewPCG(seed, 1)), 3*time.Second)
+		n, last := 0, time.Duration(0)
+		for at, ok := s.next(); ok; at, ok = s.next() {
+			if at < last || at >= 3*time.Second {
+				t.Fatalf("seed %d: arrival at %v after %v", seed, at, last)
+			}
+			n, last = n+1, at
+		}
+		if n < 19 || n > 20 { // 8 + 4 + 8, less one at the very end
+			t.Errorf("seed %d: %d arrivals", seed, n)
+		}
+	}
+}
