@@ -16,6 +16,16 @@ type output struct {
 	file   string // - is stdout
 }
 
+// check says what is wrong with it.
+func (o output) check() error {
+	switch ext := strings.ToLower(path.Ext(o.file)); {
+	case o.format != "auto" || o.file == "-":
+	case ext != "" && ext != ".html" && ext != ".json" && ext != ".txt":
+		return fmt.Errorf("--output %s: a report is .txt, .json or .html; for another name say --format", o.file)
+	}
+	return nil
+}
+
 // kind is the format, by the name of the file if nobody said.
 func (o output) kind() string {
 	if o.format != "auto" {

@@ -65,7 +65,10 @@ func (c *replayCmd) Validate() error {
 	if err == nil {
 		err = o.Validate()
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return output{c.Format, c.Output}.check()
 }
 
 func (c *replayCmd) options() (o accesslog.Options, err error) {
@@ -105,12 +108,12 @@ func (c *replayCmd) Run(stdout io.Writer) error {
 		return err
 	}
 	if why := survey.Void(log.Summary()); why != "" {
-		for _, n := range survey.Notes(log.Summary()) {
+		for _, n := range survey.Notes(log.Summary(), o.Classes) {
 			fmt.Fprintln(os.Stderr, n)
 		}
 		return void(fmt.Errorf("no answer: %s", why))
 	}
-	r, err := c.play(survey, log.Summary())
+	r, err := c.play(survey, log.Summary(), o.Classes)
 	if err != nil {
 		return err
 	}
@@ -122,7 +125,7 @@ func (c *replayCmd) Run(stdout io.Writer) error {
 	return to.write(stdout, text.Bytes())
 }
 
-func (c *replayCmd) play(survey *replay.Survey, sum *accesslog.Summary) (*report.Report, error) {
+func (c *replayCmd) play(survey *replay.Survey, sum *accesslog.Summary, rules []accesslog.Class) (*report.Report, error) {
 	objective := c.Objective.Duration()
 	o := replay.Options{
 		Policy: replay.Fixed(int(c.Limit), objective), Slots: int(c.Limit), Deadline: c.Deadline.Duration(),
@@ -140,7 +143,7 @@ func (c *replayCmd) play(survey *replay.Survey, sum *accesslog.Summary) (*report
 	}
 	r := &report.Report{
 		Scenario: "replay", About: survey.About(o), Program: build.Read().String(), Command: c.again(), Seed: c.Seed,
-		Ceilings: ceilings, Notes: survey.Notes(sum),
+		Ceilings: ceilings, Notes: survey.Notes(sum, rules),
 	}
 	for _, run := range results {
 		r.Policies = append(r.Policies, report.Policy{Name: run.Policy, Runs: []*sim.Result{run}})
@@ -150,17 +153,45 @@ func (c *replayCmd) play(survey *replay.Survey, sum *accesslog.Summary) (*report
 
 // again is the command that makes the same report.
 func (c *replayCmd) again() string {
-	command := fmt.Sprintf("goodput replay %s --limit %d --objective %v", strings.Join(c.Logs, " "), c.Limit, c.Objective.Duration())
-	if c.Deadline != 0 {
-		command += fmt.Sprintf(" --deadline %v", c.Deadline.Duration())
+	words := []string{"goodput replay"}
+	for _, log := range c.Logs {
+		words = append(words, quoted(log))
 	}
-	if c.Load != 0 {
-		command += fmt.Sprintf(" --load %v", c.Load)
+	add := func(flag, value string, said bool) {
+		if said {
+			words = append(words, flag, quoted(value))
+		}
 	}
-	if c.Columns != "" {
-		command += fmt.Sprintf(" --columns %q", c.Columns)
+	add("--limit", fmt.Sprint(c.Limit), true)
+	add("--objective", strictyaml.Short(c.Objective.Duration()), true)
+	add("--deadline", strictyaml.Short(c.Deadline.Duration()), c.Deadline != 0)
+	add("--load", fmt.Sprint(c.Load), c.Load != 0)
+	add("--depth", fmt.Sprint(c.Depth), c.Depth != 0)
+	add("--seed", fmt.Sprint(c.Seed), c.Seed != 1)
+	add("--policies", strings.Join(c.Policies, ","), true)
+	add("--log-format", c.LogFormat, c.LogFormat != "auto")
+	add("--columns", c.Columns, c.Columns != "")
+	add("--pattern", c.Pattern, c.Pattern != "")
+	for _, class := range c.Class {
+		add("--class", class, true)
 	}
-	return command + " --policies " + strings.Join(c.Policies, ",")
+	add("--zone", c.Zone, c.Zone != "")
+	add("--unit", c.Unit.String(), c.Unit != 0)
+	add("--spread", strictyaml.Short(c.Spread.Duration()), c.Spread.Duration() != time.Second)
+	if c.KeepDuplicates {
+		words = append(words, "--keep-duplicates")
+	}
+	return strings.Join(words, " ")
+}
+
+// quoted returns a word of a command as a shell reads it back.
+func quoted(word string) string {
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:,=+%@", r))
+	}) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // logFormats are the names for --log-format, for the help.

@@ -89,6 +89,7 @@ func TestReplayRefuses(t *testing.T) {
 		{"--limit 20 --load -1 " + good, exitUsage, "--load -1 is out of range: 0.01 to 100 times the capacity"},
 		{"--limit 20 --objective 5 " + good, exitUsage, "--objective"},
 		{"--limit 20 --policies goodptu " + good, exitUsage, `policy "goodptu" is unknown, did you mean goodput?`},
+		{"--limit 20 --output x.pdf " + good, exitUsage, "--output x.pdf: a report is .txt, .json or .html"},
 		{"--limit 20 --policies fifo,fifo " + good, exitUsage, `--policies has "fifo" twice`},
 		{"--limit 20 --log-format ngnix " + good, exitUsage, "--log-format"},
 		{"--limit 20 --zone Berlin/Europe " + good, exitUsage, `--zone "Berlin/Europe" is not a zone`},
@@ -161,6 +162,14 @@ func TestReplayReports(t *testing.T) {
 	}
 	if n := requests(run("--format", "json", "--policies", "goodput,fifo", "--keep-duplicates", plain, zipped)); n != 6000 {
 		t.Errorf("%d requests with duplicates, want 6000", n)
+	}
+	// What makes a report again makes the same one.
+	again := run("--class", "all=*,cost=2", "--seed", "7", "--log-format", "nginx", zipped)
+	_, line, _ := strings.Cut(strings.Join(strings.Fields(again), " "), "again: ")
+	for _, want := range []string{"--class 'all=*,cost=2'", "--seed 7", "--log-format nginx", "--deadline 1s", zipped} {
+		if !strings.Contains(line, want) {
+			t.Errorf("again does not say %s: %s", want, line)
+		}
 	}
 	page := filepath.Join(t.TempDir(), "report.html")
 	run("--output", page, zipped)

@@ -46,7 +46,7 @@ func (c *simulateCmd) Validate() error {
 	case c.output().kind() == "html" && scenarios > 1:
 		return fmt.Errorf("an html report has one scenario, not %d", scenarios)
 	}
-	return nil
+	return c.output().check()
 }
 
 // maxRepeat is as in a file: more runs make a standard error of a tenth no smaller

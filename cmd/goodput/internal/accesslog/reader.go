@@ -53,8 +53,10 @@ type source struct {
 	parser  parser
 	foreign *foreigner
 	f       *File
-	latest  int64 // stamp
-	fine    bool  // a stamp was finer than Options.Spread
+	latest  int64   // stamp
+	fine    bool    // a stamp was finer than Options.Spread
+	coarse  bool    // coarseLines stamps were not
+	held    []entry // until one of the two is known
 	notes   notes
 }
 
@@ -70,6 +72,9 @@ func (rd *reader) read(r io.Reader, f *File) error {
 	rd.max = 0
 	if err = rd.begin(s); err == nil {
 		err = rd.rest(s)
+	}
+	if err == nil {
+		err = rd.release(s)
 	}
 	rd.file++
 	if err != nil {
@@ -214,15 +219,57 @@ func (rd *reader) take(s *source, line []byte, long, whole bool) error {
 		return nil
 	}
 	rd.count(s, r)
-	e := rd.entry(line, r)
-	if unit := int64(rd.o.Spread); unit > 0 {
-		if s.fine = s.fine || r.stamp%unit != 0; !s.fine {
-			within, _ := bits.Mul64(e.key, uint64(unit)) // 0 to unit, as the hash is to 2^64
-			e.arrival += int64(within)
-			s.f.Spread++
+	return rd.store(s, rd.entry(line, r), r.stamp)
+}
+
+// coarseLines with whole stamps say that a file has no finer ones: by chance, stamps
+// in milliseconds are all whole seconds for so many lines once in 10^96 files.
+const coarseLines = 32
+
+// store keeps an entry. Where stamps are to be spread, the first are held back until
+// one of them shows how fine they are.
+func (rd *reader) store(s *source, e entry, stamp int64) error {
+	unit := int64(rd.o.Spread)
+	whole := unit > 0 && stamp%unit == 0
+	switch {
+	case unit > 0 && !s.fine && !whole:
+		s.fine = true
+		if err := rd.release(s); err != nil {
+			return err
 		}
+	case whole && !s.fine && !s.coarse:
+		s.held = append(s.held, e)
+		if len(s.held) < coarseLines {
+			return nil
+		}
+		s.coarse = true
+		return rd.release(s)
+	}
+	if whole && !s.fine {
+		rd.spread(s, &e)
 	}
 	return rd.to.add(e)
+}
+
+// release stores what was held back.
+func (rd *reader) release(s *source) error {
+	for i := range s.held {
+		if !s.fine {
+			rd.spread(s, &s.held[i])
+		}
+		if err := rd.to.add(s.held[i]); err != nil {
+			return err
+		}
+	}
+	s.held = nil
+	return nil
+}
+
+// spread moves an arrival within the time that its stamp stands for.
+func (rd *reader) spread(s *source, e *entry) {
+	within, _ := bits.Mul64(e.key, uint64(rd.o.Spread)) // 0 to Spread, as the hash is to 2^64
+	e.arrival += int64(within)
+	s.f.Spread++
 }
 
 // looksWhole says whether a last line without an end is complete: its last byte

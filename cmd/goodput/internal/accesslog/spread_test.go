@@ -64,9 +64,9 @@ func TestSpread(t *testing.T) {
 			t.Fatalf("arrival %d is %d, and %d with the lines reversed", i, at[i], again[i])
 		}
 	}
-	// From the first stamp with a fraction on, nothing is spread.
-	fine, spread := arrivals([]string{line(1, ".250"), line(2, ".000"), line(3, "")})
-	if spread != 0 || fine[1]%1e9 != 0 || fine[2]%1e9 != 0 {
+	// One stamp with a fraction among the first, and nothing is spread.
+	fine, spread := arrivals([]string{line(1, ""), line(2, ".000"), line(3, ".250"), line(4, "")})
+	if spread != 0 || fine[0]%1e9 != 0 || fine[1]%1e9 != 0 || fine[3]%1e9 != 0 {
 		t.Errorf("fine stamps: %v, %d spread", fine, spread)
 	}
 }

@@ -3,6 +3,7 @@ package replay
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/goodput/goodput/admission"
@@ -20,8 +21,11 @@ func (s *Survey) Rule(slots int, objective time.Duration) int {
 // About says what is played, in two sentences.
 func (s *Survey) About(o Options) string {
 	load := s.Load(o.Slots)
-	text := fmt.Sprintf("%d requests in %s, mean service %s: %.2f times what %d slots can serve, on average.",
-		s.Used, brief(s.Span()), brief(s.Mean()), load, o.Slots)
+	text := fmt.Sprintf("%d requests in %s, mean service %s", s.Used, brief(s.Span()), brief(s.Mean()))
+	if cost := s.held / s.work.Seconds(); math.Abs(cost-1) > 1e-6 {
+		text += fmt.Sprintf(" of %.3g slots", cost)
+	}
+	text += fmt.Sprintf(": %.2f times what %d slots can serve, on average.", load, o.Slots)
 	if o.Load > 0 {
 		text += fmt.Sprintf(" Time is divided by %.3g, so that %g times the capacity is offered.", o.Load/load, o.Load)
 	}
@@ -29,17 +33,29 @@ func (s *Survey) About(o Options) string {
 }
 
 // Notes say how many lines were used, which were not and why, and what each file
-// was taken to be.
-func (s *Survey) Notes(sum *accesslog.Summary) []string {
+// was taken to be. rules are the classes that were asked for.
+func (s *Survey) Notes(sum *accesslog.Summary, rules []accesslog.Class) []string {
 	notes := []string{fmt.Sprintf(
-		"Of %d lines %d are played: %d have a service time, %d get one drawn from the others.",
+		"Of %d lines %d are played: %d have a service time. %d were refused, or their callers left before an answer: they get a service time drawn from the others.",
 		sum.Lines, s.Used, s.Sampled, s.Drawn)}
 	add := func(n int64, format string) {
 		if n > 0 {
 			notes = append(notes, fmt.Sprintf(format, n))
 		}
 	}
-	add(sum.Skipped, "%d lines are no requests: headers, or of no use.")
+	var broken, headers int64
+	for i := range sum.Files {
+		v := &sum.Files[i].Verdicts
+		broken += v[accesslog.Malformed]
+		headers += v[accesslog.Header] + v[accesslog.Skip]
+	}
+	add(broken, "Of %d lines no request can be read; they are skipped.")
+	add(headers, "%d lines are headers, empty or of another program.")
+	for _, c := range rules {
+		if !slices.Contains(s.classes, c.Name) {
+			notes = append(notes, fmt.Sprintf("No request is of class %s, %s.", c.Name, c.Path))
+		}
+	}
 	add(s.Answered, "%d requests were answered without the service and are left out.")
 	add(s.Streams, "%d upgraded connections are left out: they hold no slot while they are open.")
 	add(s.Floors, "%d service times are lower bounds: the request was cut off, or logged early.")

@@ -51,7 +51,8 @@ const (
 	// maxClasses is how many classes have a row of their own.
 	maxClasses = 64
 
-	other = "other" // the class of the rest
+	other        = "other"        // the class of those beyond
+	unclassified = "unclassified" // requests that no rule and no column put in a class
 )
 
 // A Survey is what one walk over a log showed.
@@ -67,7 +68,8 @@ type Survey struct {
 	Floors   int64 // service times that are lower bounds
 
 	first, last int64
-	work        time.Duration
+	work        time.Duration // service times
+	held        float64       // seconds of a unit of cost that they were
 	samples     []time.Duration
 	classes     []string
 	sized       bool
@@ -114,6 +116,7 @@ func (s *Survey) look(r *accesslog.Record) {
 	}
 	s.Sampled++
 	s.work += d
+	s.held += d.Seconds() * float64(max(r.Cost, 1))
 	if len(s.samples) < kept {
 		s.samples = append(s.samples, d)
 	} else if i := s.rand.Int64N(s.Sampled); i < kept { // Vitter's algorithm R: each is kept alike
@@ -162,10 +165,11 @@ func (s *Survey) Span() time.Duration { return time.Duration(s.last - s.first) }
 
 // Load is what the log offered to so many slots, over what they can serve.
 func (s *Survey) Load(slots int) float64 {
-	if s.Span() <= 0 {
+	if s.Span() <= 0 || s.Sampled == 0 {
 		return 0
 	}
-	return float64(s.Used) * s.Mean().Seconds() / s.Span().Seconds() / float64(slots)
+	each := s.held / float64(s.Sampled)
+	return float64(s.Used) * each / s.Span().Seconds() / float64(slots)
 }
 
 // Void says why there is no answer, or "".
@@ -229,7 +233,7 @@ func (s *Survey) scenario(o Options) (sim.Scenario, float64, error) {
 	}
 	sc := sim.Scenario{Name: "replay", Length: length, Tiers: []sim.Tier{tier}}
 	for _, name := range s.classes {
-		c := sim.Class{Name: cmp.Or(name, "requests"), Patience: sim.Vanishes}
+		c := sim.Class{Name: cmp.Or(name, unclassified), Patience: sim.Vanishes}
 		if o.Deadline > 0 {
 			c.Deadlines = []sim.Deadline{{After: o.Deadline, Share: 1}}
 		}

@@ -139,10 +139,10 @@ func TestWhoIsPlayed(t *testing.T) {
 	if v := s.Void(sum); !strings.Contains(v, "3 of 7 lines have a service time: 100 are needed") {
 		t.Errorf("void: %q", v)
 	}
-	notes := strings.Join(s.Notes(sum), "\n")
+	notes := strings.Join(s.Notes(sum, []accesslog.Class{{Name: "checkout", Path: "/nope*"}}), "\n")
 	for _, want := range []string{
-		"Of 7 lines 4 are played: 3 have a service time, 1 get one drawn", "1 requests were answered without the service",
-		"1 upgraded connections", "1 service times are lower bounds", "1 lines are no requests", "$upstream_response_time",
+		"Of 7 lines 4 are played: 3 have a service time. 1 were refused, or their callers left", "No request is of class checkout, /nope*.", "1 requests were answered without the service",
+		"1 upgraded connections", "1 service times are lower bounds", "Of 1 lines no request can be read", "$upstream_response_time",
 	} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("the notes do not say %q:\n%s", want, notes)
@@ -180,6 +180,23 @@ func TestLoad(t *testing.T) {
 		if err != nil || math.Abs(factor-c.factor) > 1e-9 {
 			t.Errorf("load %v: factor %v, %v, want %v", c.load, factor, err, c.factor)
 		}
+	}
+}
+
+// A request of cost 2 holds two slots: half as many can be served.
+func TestCostIsLoad(t *testing.T) {
+	var lines []string
+	for i := range 200 {
+		lines = append(lines, fmt.Sprintf(`192.0.2.1 - - [21/Jan/2019:08:%02d:%02d +0000] "GET /%d HTTP/1.1" 200 0 "-" "-" 0.100 0.100`, i/60, i%60, i))
+	}
+	name := write(t, lines...)
+	once, _ := look(t, name, accesslog.Options{})
+	twice, _ := look(t, name, accesslog.Options{Classes: []accesslog.Class{{Name: "all", Path: "*", Cost: 2}}})
+	if a, b := once.Load(1), twice.Load(1); math.Abs(b-2*a) > 1e-9 || math.Abs(a-200*0.1/199) > 1e-6 {
+		t.Errorf("load %v, and %v at a cost of 2", a, b)
+	}
+	if about := twice.About(Options{Slots: 1}); !strings.Contains(about, "mean service 100ms of 2 slots: 0.20 times") {
+		t.Errorf("%s", about)
 	}
 }
 
