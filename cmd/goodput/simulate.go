@@ -217,6 +217,9 @@ func (c *simulateCmd) simulate(f *scenario.File, s source) (r *report.Report, ve
 			return nil, nil, err
 		}
 	}
+	if f.Unjudged > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d criteria of the file are about policies that --policies leaves out, and are not judged.", f.Unjudged))
+	}
 	missed := 0
 	for _, v := range f.Judge(all) {
 		r.Criteria = append(r.Criteria, report.Criterion{Text: v.Text, Met: v.Holds, Measured: v.Worst})

@@ -49,6 +49,8 @@ func LoadFor(name string, src []byte, policies []string) (*File, error) {
 		}
 	}
 	f.Compare = chosen
+	asked := len(f.Expect)
 	f.Expect = slices.DeleteFunc(f.Expect, func(c Criterion) bool { return !slices.Contains(policies, c.Policy) })
+	f.Unjudged = asked - len(f.Expect)
 	return f, doc.Err()
 }

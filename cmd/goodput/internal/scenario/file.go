@@ -40,6 +40,10 @@ type File struct {
 	Trace   []sim.Job    // recorded arrivals, in the order of time
 	Compare []Compared   // at least one: without compare, what the tiers have
 	Expect  []Criterion
+
+	// Unjudged is how many criteria LoadFor has left out: they are about policies
+	// that are not played.
+	Unjudged int
 }
 
 // A Compared is a policy to play the scenario with.
