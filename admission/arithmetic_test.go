@@ -182,22 +182,38 @@ func TestStandingDepth(t *testing.T) {
 		{1, 1.000001, 6214611},
 		{1, 3, 6},
 		{1, 1e9, 1},
+		{1, math.Inf(1), 1},
+		{60, math.Nextafter(1, 2), 1 << 24},
 		{1 << 20, 1.0001, 25120},
 	} {
-		if got := standing(c.slots, c.load); got != c.want {
-			t.Errorf("standing(%v, %v) = %d, want %d", c.slots, c.load, got, c.want)
+		if got := Standing(c.slots, c.load); got != c.want {
+			t.Errorf("Standing(%v, %v) = %d, want %d", c.slots, c.load, got, c.want)
 		}
 	}
 	// Deeper is never needed for more load or for more slots at the same load.
 	for slots := 1.0; slots < 300; slots *= 1.7 {
 		last := math.MaxInt
 		for load := 1.01; load < 20; load *= 1.1 {
-			d := standing(slots, load)
+			d := Standing(slots, load)
 			if d > last || d < 1 {
-				t.Errorf("standing(%v, %v) = %d after %d", slots, load, d, last)
+				t.Errorf("Standing(%v, %v) = %d after %d", slots, load, d, last)
 			}
 			last = d
 		}
+	}
+}
+
+// A queue stands above its capacity alone.
+func TestStandingNeedsAnOverload(t *testing.T) {
+	for _, load := range []float64{1, 0.9, 0, -1, math.NaN(), math.Inf(-1)} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("Standing(60, %v) does not panic", load)
+				}
+			}()
+			Standing(60, load)
+		}()
 	}
 }
 

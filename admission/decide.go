@@ -152,7 +152,7 @@ func (c *Core) rho() float64 {
 
 // retune sets the depth in force. While the queue stands and more is offered
 // than can be served, more depth would serve nobody: it would only make
-// everybody wait. See standing.
+// everybody wait. See Standing.
 func (c *Core) retune() {
 	rho := c.rho()
 	if c.overload && rho < 1 {
@@ -175,10 +175,10 @@ func (c *Core) retune() {
 	}
 }
 
-// busyDepth is standing in units of cost: a request occupies perCost slots.
+// busyDepth is Standing in units of cost: a request occupies perCost slots.
 func (c *Core) busyDepth(rho float64) int {
 	per := c.load.perCost
-	return int(min(math.Ceil(float64(standing(float64(c.limit)/per, rho))*per), maxItems))
+	return int(min(math.Ceil(float64(Standing(float64(c.limit)/per, rho))*per), maxItems))
 }
 
 // unreachableLoad is the load for which the depth is taken when the objective
@@ -211,7 +211,7 @@ func (c *Core) derive() {
 	}
 	if c.limit > 0 {
 		d.Depth, d.Reachable = c.service.deepest(rate, c.cv2, objective, 1-q, c.guess(rate), most)
-		d.RuleLatency = c.ruleLatency(d.Rule, rate)
+		d.RuleLatency = c.ruleLatency(d.Rule, rate, d.Service)
 		if !d.Reachable {
 			d.Depth = min(c.busyDepth(max(c.rho(), unreachableLoad)), most)
 		}
@@ -238,10 +238,13 @@ func (c *Core) guess(rate float64) int {
 }
 
 // ruleLatency is for the eyes alone and costs more than all the rest, so it is
-// computed once a second, or when the rule itself has moved.
-func (c *Core) ruleLatency(rule int, rate float64) time.Duration {
+// computed once a second, or when the rule itself has moved, or the service at the
+// percentile, as it does when the samples take over from the prior. 5 % is what a
+// reader would see, and more than one window of samples moves either.
+func (c *Core) ruleLatency(rule int, rate float64, service time.Duration) time.Duration {
 	if old := c.derivation; c.now-c.ruledAt < time.Second && old.RuleLatency > 0 &&
-		math.Abs(float64(rule-old.Rule)) < 0.05*float64(old.Rule) {
+		math.Abs(float64(rule-old.Rule)) < 0.05*float64(old.Rule) &&
+		math.Abs(float64(service-old.Service)) < 0.05*float64(old.Service) {
 		return old.RuleLatency
 	}
 	c.ruledAt = c.now

@@ -161,21 +161,31 @@ func (e *estimate) latency(d int, rate, cv2, q float64) float64 {
 // be lost at the most.
 const idleTolerated = 0.001
 
-// standing returns the smallest depth, in requests, that keeps slots busy to
-// within idleTolerated under a standing load of rho > 1 times the capacity.
+// Standing returns the smallest depth that keeps slots busy to within 0.1 %
+// (idleTolerated) while load times what they can serve is offered: what a Core
+// shrinks the depth to in an overload that lasts, if the derived depth is not less.
+// The depth is in requests, 1 to 2^24; slots are those that run at once, at least 1
+// (the limit over the mean cost of a request), and load is above 1: at 1 or below no
+// depth is enough, and Standing panics.
 //
-// Without a queue the share of the capacity lost is 1 - rho (1 - B(c, rho c)),
+// Without a queue the share of the capacity lost is 1 - load (1 - B(c, load c)),
 // B the Erlang loss formula; in an M/M/c/K queue the states beyond c are
-// geometric with the ratio rho, so each place divides the loss by about rho.
+// geometric with the ratio load, so each place divides the loss by about load.
 // Service that varies less needs less, so the formula errs on the deep side.
-func standing(slots, rho float64) int {
-	c := int(min(max(slots, 1), 4096)) // beyond, the loss only shrinks: still on the deep side
-	loss := 1 - rho*(1-theory.ErlangB(c, rho*float64(c)))
+func Standing(slots, load float64) int {
+	if !(load > 1) {
+		panic(fmt.Sprintf("admission: a load of %v is not above 1: no queue stands", load))
+	}
+	c := int(min(max(slots, 1), 4096))                    // beyond, the loss only shrinks: still on the deep side
+	loss := 1 - theory.LossCeiling(c, min(load, maxLoad)) // beyond, nothing is lost
 	if loss <= idleTolerated {
 		return 1
 	}
-	return max(1, int(math.Ceil(math.Log(loss/idleTolerated)/math.Log(rho))))
+	return int(max(1, min(math.Ceil(math.Log(loss/idleTolerated)/math.Log(load)), maxItems)))
 }
+
+// maxLoad is the highest load that is told from others: 1 - B keeps seven figures.
+const maxLoad = 1e9
 
 // A Derivation is the arithmetic of the depth, a value that prints itself: the
 // log, the metrics, the state page and a refusal show the same one.

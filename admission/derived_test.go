@@ -108,3 +108,27 @@ func TestPriorIsOfARequest(t *testing.T) {
 		c.Observe(now, &b)
 	}
 }
+
+// What the rule of thumb would give is about the service as it is now: not, for
+// another second, about the prior that samples have replaced. 8 slots of 4 ms
+// always: the rule of 80 takes 80 x 0.5 ms + 4 ms.
+func TestRuleLatencyFollowsTheService(t *testing.T) {
+	c, err := New(Config{Limit: limit.Fixed(8), Objective: 40 * ms})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for now := 5 * ms; now <= 500*ms; now += 5 * ms {
+		var b Batch
+		for range 10 {
+			b.Add(4*ms, 4*ms, 1, 0)
+		}
+		c.Observe(now, &b)
+		d := c.Stats(now).Derivation
+		if d.Prior == 0 && d.RuleLatency.Round(ms/10) != 44*ms {
+			t.Fatalf("after %v: %v", now, d)
+		}
+	}
+	if d := c.Stats(500 * ms).Derivation; d.Prior != 0 || d.Rule != 80 {
+		t.Errorf("after 500ms: %v", d)
+	}
+}

@@ -116,20 +116,3 @@ func b2f(b bool) float64 {
 	}
 	return 0
 }
-
-// idleTolerated is the share of the capacity that a standing queue may leave
-// unused, as in the core.
-const idleTolerated = 0.001
-
-// standing returns the depth to which the core shrinks a queue that stands at
-// load > 1: the smallest that keeps the slots busy to within idleTolerated. Each
-// place divides the loss without a queue, 1 - load (1 - B), by about the load
-// (admission/depth.go, where the same formula runs on the measured load; a test
-// here compares the two).
-func standing(slots int, load float64) int {
-	loss := 1 - theory.LossCeiling(min(max(slots, 1), 4096), load)
-	if loss <= idleTolerated {
-		return 1
-	}
-	return max(1, int(math.Ceil(math.Log(loss/idleTolerated)/math.Log(load))))
-}

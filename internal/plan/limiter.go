@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/goodput/goodput/admission"
 	"github.com/goodput/goodput/internal/theory"
 )
 
@@ -130,7 +131,7 @@ func New(in Input) (*Limiter, error) {
 		return nil, err
 	}
 	for _, load := range Loads {
-		l.Standing = append(l.Standing, Standing{load, min(standing(in.Limit, load), max(l.Depth, 1))})
+		l.Standing = append(l.Standing, Standing{load, min(admission.Standing(float64(in.Limit), load), max(l.Depth, 1))})
 	}
 	if err := l.expect(); err != nil {
 		return nil, err

@@ -128,8 +128,8 @@ func TestTails(t *testing.T) {
 // that the core measures, to the unit.
 func TestStandingIsThatOfTheCore(t *testing.T) {
 	for load, want := range map[float64]int{1.05: 91, 1.2: 22, 1.5: 9, 3: 2, 10: 1} {
-		if got := standing(60, load); got != want {
-			t.Errorf("standing(60, %v) = %d, want %d", load, got, want)
+		if got := admission.Standing(60, load); got != want {
+			t.Errorf("Standing(60, %v) = %d, want %d", load, got, want)
 		}
 		for _, slots := range []int{1, 8, 60} {
 			r, err := sim.Run(sim.Scenario{
@@ -146,7 +146,7 @@ func TestStandingIsThatOfTheCore(t *testing.T) {
 			if s == nil || !s.Overload || s.Load <= 1 {
 				continue // at 1.05 the queue may not stand at the end
 			}
-			if want := min(standing(slots, s.Load), s.Derivation.Depth); s.Depth != want {
+			if want := min(admission.Standing(float64(slots), s.Load), s.Derivation.Depth); s.Depth != want {
 				t.Errorf("%d slots, load %.4f: the core has %d, the plan %d", slots, s.Load, s.Depth, want)
 			}
 		}
