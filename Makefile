@@ -26,8 +26,14 @@ demo: ## a 3x overload, without protection and with it
 test: ## every test; needs Go alone
 	go test $(V) $(WORKSPACE)
 
-race: ## every test under the race detector
-	go test -race $(V) $(WORKSPACE)
+# Pure packages have no goroutine (internal/rules sees to it), nor have those that
+# read files and write reports; virtual time is ten times slower under the race
+# detector, so the program's own tests play one scenario there.
+ALONE = /(admission|limit|internal/(hist|sim|plan|theory|rules|mutants)|cmd/goodput|cmd/goodput/internal/(accesslog|build|builtin|flags|policy|replay|report|scenario|strictyaml|topology))$$
+
+race: ## the tests of what is concurrent, under the race detector
+	go test -race $(V) $$(go list $(WORKSPACE) | grep -vE '$(ALONE)')
+	go test -race -short $(V) ./cmd/goodput
 
 mutants: ## break the code on purpose: a named test must fail each time
 	GOODPUT_MUTANTS=1 go test -count=1 $(V) ./internal/mutants
