@@ -22,7 +22,7 @@ func (s *Survey) Rule(slots int, objective time.Duration) int {
 func (s *Survey) About(o Options) string {
 	load := s.Load(o.Slots)
 	text := fmt.Sprintf("%d requests in %s, mean service %s", s.Used, brief(s.Span()), brief(s.Mean()))
-	if cost := s.held / s.work.Seconds(); math.Abs(cost-1) > 1e-6 {
+	if cost := s.held * float64(time.Second) / s.work; math.Abs(cost-1) > 1e-6 {
 		text += fmt.Sprintf(" of %.3g slots", cost)
 	}
 	text += fmt.Sprintf(": %.2f times what %d slots can serve, on average.", load, o.Slots)
@@ -59,6 +59,7 @@ func (s *Survey) Notes(sum *accesslog.Summary, rules []accesslog.Class) []string
 	add(s.Answered, "%d requests were answered without the service and are left out.")
 	add(s.Streams, "%d upgraded connections are left out: they hold no slot while they are open.")
 	add(s.Floors, "%d service times are lower bounds: the request was cut off, or logged early.")
+	add(s.Cut, fmt.Sprintf("%%d requests took %v or longer: they are played as that.", longest))
 	add(sum.Duplicates, "%d duplicate lines were dropped.")
 	add(sum.OutOfOrder, "%d lines were out of order and have been sorted.")
 	for i := range sum.Files {

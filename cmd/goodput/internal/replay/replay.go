@@ -51,6 +51,9 @@ const (
 	// maxClasses is how many classes have a row of their own.
 	maxClasses = 64
 
+	// longest is the longest time of a simulation, package sim's.
+	longest = 30 * 24 * time.Hour
+
 	other        = "other"        // the class of those beyond
 	unclassified = "unclassified" // requests that no rule and no column put in a class
 )
@@ -66,10 +69,11 @@ type Survey struct {
 	Answered int64 // left out: answered without the service
 	Streams  int64 // left out
 	Floors   int64 // service times that are lower bounds
+	Cut      int64 // service times beyond longest, which are played as that
 
 	first, last int64
-	work        time.Duration // service times
-	held        float64       // seconds of a unit of cost that they were
+	work        float64 // ns, service times: a sum of months does not fit a time.Duration
+	held        float64 // seconds of a unit of cost that they were
 	samples     []time.Duration
 	classes     []string
 	sized       bool
@@ -114,8 +118,11 @@ func (s *Survey) look(r *accesslog.Record) {
 	if r.ServiceAtLeast {
 		s.Floors++
 	}
+	if d == longest {
+		s.Cut++
+	}
 	s.Sampled++
-	s.work += d
+	s.work += float64(d)
 	s.held += d.Seconds() * float64(max(r.Cost, 1))
 	if len(s.samples) < kept {
 		s.samples = append(s.samples, d)
@@ -128,7 +135,7 @@ func (s *Survey) look(r *accesslog.Record) {
 // the log has none, and false for one that did not come there.
 func (s *Survey) wants(r *accesslog.Record) (time.Duration, bool) {
 	if d, ok := r.Sample(); ok && r.Outcome != accesslog.Stream {
-		return max(d, 1), true // 0.000 is less than a millisecond, not nothing
+		return min(max(d, 1), longest), true // 0.000 is less than a millisecond, not nothing
 	}
 	switch r.Outcome {
 	case accesslog.Rejected, accesslog.ExpiredInQueue, accesslog.Cancelled:
@@ -157,7 +164,7 @@ func (s *Survey) Mean() time.Duration {
 	if s.Sampled == 0 {
 		return 0
 	}
-	return s.work / time.Duration(s.Sampled)
+	return time.Duration(s.work / float64(s.Sampled))
 }
 
 // Span is from the first arrival to the last.
@@ -179,6 +186,10 @@ func (s *Survey) Void(sum *accesslog.Summary) string {
 		return fmt.Sprintf("%d of %d lines have a service time: %d are needed for a 99th percentile", s.Sampled, sum.Lines, enough)
 	case s.Span() <= 0:
 		return "all requests arrived at one instant: there is no rate"
+	case s.Span() > longest:
+		day := func(at int64) string { return time.Unix(0, at).UTC().Format(time.DateTime) }
+		return fmt.Sprintf("the first request came at %s and the last at %s, and at most %v can be played: cut the log, or see whether a stamp is wrong",
+			day(s.first), day(s.last), longest)
 	case s.Sampled < s.Drawn:
 		return fmt.Sprintf("%d requests have a service time and %d have none: more would be invented than measured", s.Sampled, s.Drawn)
 	}
@@ -224,6 +235,10 @@ func (s *Survey) scenario(o Options) (sim.Scenario, float64, error) {
 	factor := 1.0
 	if o.Load > 0 {
 		factor = s.Load(o.Slots) / o.Load
+	}
+	if long := float64(s.Span()) * factor; long > float64(longest) {
+		return sim.Scenario{}, 0, fmt.Errorf("at %v times the capacity the log takes %.0f h, and at most %v can be played: %v times is recorded",
+			o.Load, long/float64(time.Hour), longest, s.Load(o.Slots))
 	}
 	length := time.Duration(float64(s.Span())*factor) + 1 // the last one arrives before the end
 	tier := sim.Tier{

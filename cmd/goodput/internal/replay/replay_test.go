@@ -224,3 +224,39 @@ func TestClasses(t *testing.T) {
 		}
 	}
 }
+
+// A stamp that is years off, and work of a year, are what logs hold: the answer is a
+// sentence, and sums do not overflow.
+func TestTooLongToPlay(t *testing.T) {
+	line := func(at time.Time, seconds string) string {
+		return fmt.Sprintf(`10.0.0.1 - - [%s] "GET /%d HTTP/1.1" 200 1 "-" "curl" %s`, at.Format("02/Jan/2006:15:04:05 -0700"), at.Unix(), seconds)
+	}
+	start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	var wrong, slow, plain []string
+	for i := range 400 {
+		at := start.Add(time.Duration(i) * time.Second)
+		slow = append(slow, line(at.AddDate(1, 0, 0), "31000000.000"))
+		plain = append(plain, line(at, "0.001"))
+		if i == 200 {
+			at = at.AddDate(-5, 0, 0)
+		}
+		wrong = append(wrong, line(at, "0.001"))
+	}
+	s, sum := look(t, write(t, wrong...), accesslog.Options{})
+	if v := s.Void(sum); !strings.Contains(v, "2021-03-01") || !strings.Contains(v, "720h") {
+		t.Errorf("five years: %q", v)
+	}
+	s, sum = look(t, write(t, slow...), accesslog.Options{})
+	if s.Mean() != longest || s.Cut != 400 || !strings.Contains(strings.Join(s.Notes(sum, nil), "\n"), "400 requests took 720h0m0s or longer") {
+		t.Errorf("%d of a year: mean %v, %q", s.Cut, s.Mean(), s.Notes(sum, nil))
+	}
+	o := Options{Policy: Fixed(1000, time.Second), Slots: 1000, Seed: 1, Compare: []string{"reject"}}
+	if _, _, err := s.Run(o); err != nil {
+		t.Error(err)
+	}
+	s, _ = look(t, write(t, plain...), accesslog.Options{})
+	o.Slots, o.Load = 1, 0.0000001
+	if _, _, err := s.Run(o); err == nil || !strings.Contains(err.Error(), "at most 720h0m0s can be played") {
+		t.Errorf("stretched: %v", err)
+	}
+}
