@@ -50,18 +50,15 @@ func (s Scenario) Ceilings(seed uint64) (Ceilings, error) {
 	if err != nil {
 		return Ceilings{}, err
 	}
-	jobs, widths, last, all := w.gather()
-	if all == 0 {
+	g := w.gather()
+	if g.all == 0 {
 		return Ceilings{Missing: []string{"nothing arrived in the window"}}, nil
 	}
 	w.capacity()
-	c := Ceilings{Jobs: len(jobs), Capacity: w.result.Capacity}
-	c.Offered = float64(all) / w.result.Window.Seconds()
-
-	t := w.tiers[0]
-	slots := t.slots()
-	switch {
-	case slots == 0:
+	c := Ceilings{Jobs: len(g.jobs), Capacity: w.result.Capacity}
+	c.Offered = float64(g.all) / w.result.Window.Seconds()
+	switch t := w.tiers[0]; {
+	case t.slots() == 0:
 		c.miss("clairvoyant, size-aware and no queue: nothing bounds the resource")
 		return c, nil
 	case c.Capacity == 0:
@@ -71,10 +68,18 @@ func (s Scenario) Ceilings(seed uint64) (Ceilings, error) {
 		c.miss("clairvoyant, size-aware and no queue: they are about one tier")
 		return c, nil
 	}
+	w.ceil(&c, &g)
+	return c, nil
+}
+
+// ceil fills in the ceilings of one tier, which is bounded.
+func (w *world) ceil(c *Ceilings, g *gathered) {
+	slots := w.tiers[0].slots()
+	n := float64(len(g.jobs))
 	unit := c.Offered / min(c.Offered, c.Capacity) // a ratio is a share of the offered times this
-	sorted, fit := make([]float64, len(jobs)), 0
-	for i, j := range jobs {
-		sorted[i] = j.Service.Seconds() * float64(min(widths[i], slots))
+	sorted, fit := make([]float64, len(g.jobs)), 0
+	for i, j := range g.jobs {
+		sorted[i] = j.Service.Seconds() * float64(min(g.widths[i], slots))
 		if j.Service <= j.Deadline-j.Release {
 			fit++
 		}
@@ -84,24 +89,22 @@ func (s Scenario) Ceilings(seed uint64) (Ceilings, error) {
 
 	if w.memoryless() {
 		served := 1 - theory.ErlangB(slots, c.Offered*w.demands()[0].units)
-		c.NoQueue = served * float64(fit) / float64(len(jobs)) * unit
+		c.NoQueue = served * float64(fit) / n * unit
 	} else {
-		c.miss("no queue: Erlang's formula is about Poisson arrivals at a constant rate, at a constant speed")
+		c.miss("no queue: Erlang's formula is about Poisson arrivals at a constant rate, at a constant speed, before one limiter")
 	}
 	if w.renewed() {
 		c.miss("clairvoyant: who tries again has the whole deadline again, and nothing bounds the request with all of its attempts")
-		return c, nil
+		return
 	}
-
-	span := last - s.Warmup
-	if len(jobs) == all {
-		span = s.Length - s.Warmup
+	span := g.last - w.Warmup
+	if len(g.jobs) == g.all {
+		span = w.result.Window
 	}
-	most, exact := theory.Clairvoyant(theory.Pool(w.straighten(jobs), widths, slots))
-	rate := float64(len(jobs)) / span.Seconds()
-	c.Clairvoyant = float64(most) / float64(len(jobs)) * rate / min(rate, c.Capacity)
+	most, exact := theory.Clairvoyant(theory.Pool(w.straighten(g.jobs), g.widths, slots))
+	rate := n / span.Seconds()
+	c.Clairvoyant = float64(most) / n * rate / min(rate, c.Capacity)
 	c.Exact = exact
-	return c, nil
 }
 
 func (c *Ceilings) miss(why string) { c.Missing = append(c.Missing, why) }
@@ -111,20 +114,26 @@ func (w *world) renewed() bool {
 	return slices.ContainsFunc(w.classes, func(c *class) bool { return c.Retry.Attempts > 1 && c.Retry.Within == 0 })
 }
 
-// gather draws the arrivals of the window without playing them: up to maxJobs, the
-// slots that each takes, the instant of the last of those, and how many there are in
-// all.
-func (w *world) gather() (jobs []theory.Job, widths []int, last time.Duration, all int) {
+// What gather has drawn: at most maxJobs of the arrivals of the window.
+type gathered struct {
+	jobs   []theory.Job
+	widths []int         // slots that each takes
+	last   time.Duration // arrival of the last of them
+	all    int           // arrivals of the window
+}
+
+// gather draws the arrivals of the window without playing them.
+func (w *world) gather() (g gathered) {
 	for {
 		from, at := w.soonest()
 		if at == never {
-			return jobs, widths, last, all
+			return g
 		}
 		w.now = at
 		c := w.draw(from)
 		if c.counted {
-			all++
-			if len(jobs) < maxJobs {
+			g.all++
+			if len(g.jobs) < maxJobs {
 				until := c.arrival + c.class.objective
 				switch {
 				case c.class.Retry.Attempts > 1:
@@ -132,9 +141,9 @@ func (w *world) gather() (jobs []theory.Job, widths []int, last time.Duration, a
 				case c.after != never:
 					until = c.arrival + c.after
 				}
-				jobs = append(jobs, theory.Job{Release: c.arrival, Service: c.service, Deadline: min(until, c.within)})
-				widths = append(widths, c.cost)
-				last = at
+				g.jobs = append(g.jobs, theory.Job{Release: c.arrival, Service: c.service, Deadline: min(until, c.within)})
+				g.widths = append(g.widths, c.cost)
+				g.last = at
 			}
 		}
 		w.retire(c)
@@ -152,7 +161,8 @@ func (w *world) single() bool {
 }
 
 // memoryless reports whether Erlang's loss formula holds for the first tier, as
-// it does for any distribution of the work.
+// it does for any distribution of the work: one limiter, before a resource that is as
+// it is.
 func (w *world) memoryless() bool {
 	for _, c := range w.classes {
 		if c.Arrivals.Process != Poisson || !c.Arrivals.plain() || c.Retry.Attempts > 1 || c.Cost > 1 {
@@ -160,7 +170,7 @@ func (w *world) memoryless() bool {
 		}
 	}
 	t := w.tiers[0]
-	return w.Trace == nil && t.time.still && t.Contention == Contention{} && !t.mortal
+	return w.Trace == nil && t.time.still && t.Contention == Contention{} && !t.mortal && t.Instances <= 1
 }
 
 // straighten returns the jobs in the time of a resource whose speed is always 1:

@@ -13,21 +13,36 @@
 //
 //	class -> [limiter of an instance] -> [resource: slots, speed, contention] -> next tier
 //
-// Time is an integer number of nanoseconds since the start. Events of the same
-// instant happen in the order in which they were scheduled. All randomness comes
+// Time is an integer number of nanoseconds since the start. Of what happens at the
+// same instant, arrivals come first, then the rest in the order in which it was
+// scheduled. All randomness comes
 // from the seed: one stream for the arrivals of each class, one for their work, one
 // for what clients do, so that two policies meet the same arrivals with the same
 // work. One seed gives one Result, bit by bit, on one GOARCH and Go version; on
 // another the mathematics of package math may round otherwise.
 //
-// Memory is constant: it grows with what is in the system at once, not with the
-// number of requests. Latencies are kept in histograms of eight buckets an octave,
-// whose quantiles are within 2 % where the distribution is smooth.
+// Memory does not grow with the number of requests, but with those that are in the
+// system at once, and with the alarms and deadlines, not yet passed, of those that
+// have left it. A baseline keeps whom it never takes out of its queue: newest first
+// without a bound, as codel is, buries the oldest for ever, and an unbounded queue
+// under an overload grows as it does in a service. Latencies are kept in histograms of
+// eight buckets an octave: a count of what is above the bound of a bucket is exact, a
+// quantile is within 2 % where the distribution is smooth, and within the 9 % of a
+// bucket where much of it is in one point.
+//
+// # Use
+//
+// Run plays a Scenario; the zero value of each field is its stated default. Compare
+// policies with Scenario.With and one seed; average over seeds before saying that one
+// is better by a percent. Scenario.Ceilings says what was possible. Nothing here is
+// kept between runs, so runs may go on at once, each with a trace of its own.
 //
 // # What it is not
 //
-// The service time of a request is settled when it starts: contention looks at the
-// concurrency of that instant. There is no CPU, no network and no scheduler. What a
+// The work of a request is settled when it starts: contention looks at the
+// concurrency of that instant, though a stall or a change of speed is felt by what is
+// under way. The capacity is that of the resources; the slots of limiters that are
+// kept during sub-requests may be the narrower bound. There is no CPU, no network and no scheduler. What a
 // simulation says of a real service is as good as the service times put into it:
 // take them from a log.
 package sim

@@ -199,3 +199,23 @@ func TestArrivalsOfEverySegment(t *testing.T) {
 		}
 	}
 }
+
+// What a bin says is about all instances of the first tier.
+func TestSeriesOfAllInstances(t *testing.T) {
+	for _, c := range []struct {
+		policy Policy
+		want   int
+	}{
+		{fifo(20, 0), 60},
+		{named(t, "none", 0, fixed50), Unbounded},
+		{Policy{Name: "core", Core: &admission.Config{Limit: limit.Fixed(20), Objective: 400 * ms}}, 60},
+	} {
+		s := plain(0.5, fixed50, 0, time.Second).With(c.policy)
+		s.Tiers[0].Instances = 3
+		for _, b := range play(t, s, 1).Series {
+			if b.Limit != c.want {
+				t.Fatalf("%s: at %v the limit is %d, want %d", c.policy.Name, b.End, b.Limit, c.want)
+			}
+		}
+	}
+}

@@ -22,7 +22,9 @@ type Result struct {
 	Series  []Bin
 
 	// Capacity is the requests per second that the resources could serve in the
-	// window, mean over it: slots x speed / mean service at the narrowest tier.
+	// window of the mix that came, mean over it: slots x speed / (mean service x cost)
+	// at the narrowest tier, of tiers that share requests. Where nothing is bounded it is
+	// what was offered.
 	Capacity float64
 }
 
@@ -39,8 +41,8 @@ type Tally struct {
 	Attempts uint64
 	Served   uint64                    // attempts that got a slot
 	Reasons  [admission.Reasons]uint64 // attempts that were refused, by reason
-	Wasted   time.Duration             // work done for answers that came too late
-	Work     time.Duration             // work done
+	Wasted   time.Duration             // work that ended when nobody wanted it any more, sub-requests included
+	Work     time.Duration             // work done, stalls and contention included; not what a restart cut short
 	Latency  hist.Histogram            // attempt arrival to end, of all that got a slot
 	Good     hist.Histogram            // request arrival to answer, of those in time
 	Wait     hist.Histogram            // attempt arrival to slot, of all that got one
@@ -53,7 +55,7 @@ type TierResult struct {
 	Name string
 
 	// What arrived in the window, got a slot, and got none: attempts and
-	// sub-requests.
+	// sub-requests. The rest was lost where it waited, in a restart.
 	Arrivals, Served, Refused uint64
 
 	// Capacity is the requests per second that the resource can do, mean over the

@@ -21,15 +21,16 @@ type Scenario struct {
 	Trace func(*Job) bool
 
 	// Bins is how many points each series of the result has: 1 to 2000, 0 means
-	// 120. More would be constant memory no longer.
+	// 120. More would be no more than a chart can show.
 	Bins int
 }
 
-// A Job is a recorded arrival.
+// A Job is a recorded arrival. Times are 0 to 30 days; Run does not check a trace, and
+// panics at a class that is not there.
 type Job struct {
 	At       time.Duration // since the start; never falls
 	Class    int           // index into Scenario.Classes
-	Service  time.Duration // work at the tier of its class; 0 draws it
+	Service  time.Duration // work at the tier of its class, whatever its size; 0 draws it for each unit of its size
 	Cost     int           // 0: that of the class
 	Size     int           // 0: that of the class
 	Deadline time.Duration // after At; 0: that of the class
@@ -42,7 +43,7 @@ type Class struct {
 	Tier     int  // where its requests arrive, an index into Scenario.Tiers
 	Service  Dist // its work at that tier; the zero value is the tier's own. Per unit of size
 
-	Tenant   string // who sends it; results are told apart by class
+	Tenant   string // who sends it; no policy looks at it, and results are told apart by class
 	Priority admission.Priority
 	Cost     int    // units of the limit; 0 means 1
 	Sizes    []Size // units of work, drawn by share; none means 1
@@ -111,7 +112,8 @@ type Retry struct {
 	Budget float64
 
 	// Obey waits at least for the Retry-After of a refusal, jittered by up to half
-	// of it as the adapters do, and does not retry where none is given.
+	// of it as the adapters do, and does not try again where our core gives none,
+	// which says that a retry cannot win. Baselines give none and say nothing by it.
 	Obey bool
 
 	// Within bounds the request with all of its attempts, from the first arrival:

@@ -124,7 +124,9 @@ func (w *world) sample() {
 	b.Waiting, b.InUse, b.Behind = t.waiting, t.inUse, t.behind
 	for _, in := range t.instances {
 		if in.core == nil {
-			b.Limit = in.queue.Limit
+			if b.Limit += in.queue.Limit; in.queue.Limit == Unbounded {
+				b.Limit = Unbounded // so are the others
+			}
 			b.Age = max(b.Age, in.queue.age(w.now))
 			continue
 		}
