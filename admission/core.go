@@ -94,7 +94,7 @@ type Core struct {
 	stood    time.Duration // since when somebody has waited; Never while nobody does
 	overload bool          // the queue has stood, and more is offered than the slots can serve
 	depth    int           // in force. Invariant: at most derivation.Depth (I11)
-	reach    int           // the depth for those whose deadline is within the objective; depth, but in a tight limiter
+	reach    int           // the depth for those whose deadline is within the objective. Invariant: depth, or more in a tight limiter (I3)
 	shortest time.Duration // of the budgets queued since the queue was empty
 	longest  time.Duration
 

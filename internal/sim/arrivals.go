@@ -68,11 +68,12 @@ func (a *Arrivals) validate() error {
 	}
 	var last time.Duration
 	for i, c := range a.Changes {
+		if err := follows(c.At, last, "the end of the one before it"); err != nil {
+			return fmt.Errorf("change %d: %w", i+1, err)
+		}
 		switch {
 		case !(c.Rate >= 0 && c.Rate <= maxRate):
 			return fmt.Errorf("change %d: rate %v is out of range: 0 to %v per second", i+1, c.Rate, float64(maxRate))
-		case c.At < last || c.At > maxTime:
-			return fmt.Errorf("change %d: at %v comes before the end of the one before it, %v", i+1, c.At, last)
 		case c.Over < 0 || c.Over > maxTime:
 			return fmt.Errorf("change %d: over %v is out of range: 0 to %v", i+1, c.Over, maxTime)
 		}

@@ -12,10 +12,10 @@ import (
 // A Dist is a distribution of times.
 type Dist struct {
 	Kind Kind
-	Mean time.Duration // of all but Modal and Empirical
+	Mean time.Duration // of all but Modal and Empirical: above 0, to 30 days
 
-	CV    float64 // of Lognormal: the coefficient of variation, standard deviation over mean
-	Alpha float64 // of Pareto: the index of its tail, above 1; at 2 and below the variance is infinite
+	CV    float64 // of Lognormal: the coefficient of variation, standard deviation over mean; above 0, to 100
+	Alpha float64 // of Pareto: the index of its tail, above 1, to 100; at 2 and below the variance is infinite
 
 	Modes   []Mode          // of Modal
 	Samples []time.Duration // of Empirical: drawn evenly, in any order

@@ -26,9 +26,9 @@
 // have left it. A baseline keeps whom it never takes out of its queue: newest first
 // without a bound, as codel is, buries the oldest for ever, and an unbounded queue
 // under an overload grows as it does in a service. Latencies are kept in histograms of
-// eight buckets an octave: a count of what is above the bound of a bucket is exact, a
-// quantile is within 2 % where the distribution is smooth, and within the 9 % of a
-// bucket where much of it is in one point.
+// eight buckets an octave (package hist): the count above the bound of a bucket is
+// exact, a quantile is within 1 % where the distribution is smooth, and within a
+// bucket, 9.1 %, whatever it is.
 //
 // # Use
 //

@@ -219,3 +219,26 @@ func TestSeriesOfAllInstances(t *testing.T) {
 		}
 	}
 }
+
+// What is out of range is said to be, and not to come before something.
+func TestInstantsOutOfRange(t *testing.T) {
+	const month = 720 * time.Hour
+	for want, change := range map[string]func(*Scenario){
+		`class 1: arrivals: change 1: at 721h0m0s is out of range: 0 to 720h0m0s`: func(s *Scenario) { s.Classes[0].Arrivals.Changes = []Change{{At: month + time.Hour}} },
+		`class 1: arrivals: change 2: at 1s comes before the end of the one before it, 3s`: func(s *Scenario) {
+			s.Classes[0].Arrivals.Changes = []Change{{At: time.Second, Over: 2 * time.Second}, {At: time.Second}}
+		},
+		`tier 1: speed: step 1: at -1s is out of range: 0 to 720h0m0s`: func(s *Scenario) { s.Tiers[0].Speed.Steps = []SpeedStep{{-time.Second, 1}} },
+		`tier 1: speed: stall 2: at 1s comes before the end of the one before it, 2s`: func(s *Scenario) {
+			s.Tiers[0].Speed.Stalls = []Stall{{time.Second, time.Second}, {time.Second, time.Second}}
+		},
+		`tier 1: restart 1: at 721h0m0s is out of range: 0 to 720h0m0s`: func(s *Scenario) { s.Tiers[0].Restarts = []Restart{{At: month + time.Hour}} },
+		`tier 1: restarts are 100001: at most 100000`:                   func(s *Scenario) { s.Tiers[0].Restarts = make([]Restart, 100_001) },
+	} {
+		s := plain(1, fixed50, 0, time.Second)
+		change(&s)
+		if err := s.Validate(); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

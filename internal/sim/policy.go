@@ -21,13 +21,14 @@ const Unbounded = -1
 
 // A Baseline is a discipline of others: a limit with a queue.
 type Baseline struct {
-	Limit   int // units of cost that run at once, or Unbounded
-	Depth   int // requests that wait, or Unbounded; 0 refuses at once
+	Limit   int // units of cost that run at once, 1 to 100,000, or Unbounded
+	Depth   int // requests that wait, to 2^24, or Unbounded; 0 refuses at once
 	Order   Discipline
 	PushOut bool // a full queue gives up its oldest for the newest
 
 	// Expire drops whoever has less than Margin left when its turn comes; 0 is
-	// the expiry test, a quantile of the service time the doomed test.
+	// the expiry test, a quantile of the service time the doomed test. Whose deadline
+	// nobody told (Class.Untold) is not dropped.
 	Expire bool
 	Margin time.Duration
 
@@ -63,7 +64,7 @@ type Discipline uint8
 const (
 	FIFO     Discipline = iota
 	LIFO                // the newest
-	EDF                 // the earliest deadline
+	EDF                 // the earliest deadline that was told; of equal ones, who came first
 	Adaptive            // FIFO, and LIFO while the queue has not been empty for CoDel.Interval
 )
 
@@ -75,7 +76,9 @@ var Baselines = []string{
 }
 
 // Named returns the baseline of that name for a limiter of limit slots before work
-// of the distribution service. depth is for fifo and lifo, the two that are bounded.
+// of the distribution service, whose mean and quantiles are the margins of the doomed
+// tests. depth is for fifo and lifo, the two that are bounded. The error is a sentence
+// about a name that is not among Baselines.
 func Named(name string, limit, depth int, service Dist) (Policy, error) {
 	b := Baseline{Limit: limit, Depth: Unbounded}
 	switch name {

@@ -6,14 +6,15 @@ import (
 	"github.com/goodput/goodput/admission"
 )
 
-// A Scenario is one service under one load.
+// A Scenario is one service under one load. Times in it are 0 to 30 days where
+// nothing else is said; Validate says what is out of range, in a sentence.
 type Scenario struct {
 	Name   string
-	Length time.Duration // arrivals come in [0, Length); then what is left is drained
-	Warmup time.Duration // what arrives before is played, not counted
+	Length time.Duration // arrivals come in [0, Length); then what is left is drained. Above 0
+	Warmup time.Duration // what arrives before is played, not counted. Below Length
 
-	Tiers   []Tier
-	Classes []Class
+	Tiers   []Tier  // 1 to 64
+	Classes []Class // 1 to 1000
 
 	// Trace, if set, hands out recorded arrivals in the order of time, beside
 	// those of the classes; false ends it. A run that is repeated needs a fresh
@@ -45,9 +46,9 @@ type Class struct {
 
 	Tenant   string // who sends it; no policy looks at it, and results are told apart by class
 	Priority admission.Priority
-	Cost     int    // units of the limit; 0 means 1
+	Cost     int    // units of the limit, and slots of the resource: to 2^20; 0 means 1
 	Sizes    []Size // units of work, drawn by share; none means 1
-	Bytes    int64  // of body, held in memory from arrival to end
+	Bytes    int64  // of body, held in memory from arrival to end: 0 to 2^50
 
 	// Deadlines are how long its clients care, drawn by share. None: for ever, and
 	// an answer is in time within the objective of the tier.
@@ -60,8 +61,8 @@ type Class struct {
 
 // A Size is a number of units of work with the share of the requests that have it.
 type Size struct {
-	Units int
-	Share float64 // relative to the others
+	Units int     // 1 to 2^30
+	Share float64 // relative to the others, 0 to 1e9
 }
 
 // A Deadline is how long after its arrival an answer is wanted, with the share of
@@ -103,12 +104,12 @@ func (p Patience) String() string {
 // Jitter", 2015).
 type Retry struct {
 	Attempts int           // in all; 0 and 1 mean that nobody tries again; at most 100
-	Backoff  time.Duration // 0 means at once
+	Backoff  time.Duration // at most an hour; 0 means at once
 	Max      time.Duration // 0 means 2^10 times Backoff
 	NoJitter bool          // the whole delay, always: everybody comes back together
 
 	// Budget is the number of retries per first attempt that the population may
-	// send, with ten in reserve; 0 means as many as Attempts says.
+	// send, to 100, with ten in reserve; 0 means as many as Attempts says.
 	Budget float64
 
 	// Obey waits at least for the Retry-After of a refusal, jittered by up to half
@@ -134,7 +135,7 @@ type Tier struct {
 
 	// Slots is how many units of cost the resource, shared by all instances, serves
 	// at once; the others wait there, first come first served, out of sight of the
-	// limiter. 0: as many as the limiters let in.
+	// limiter. 1 to 100,000; 0: as many as the limiters let in.
 	Slots      int
 	Service    Dist // of its own work
 	Speed      Speed
@@ -151,8 +152,8 @@ type Tier struct {
 // A Fan is the sub-requests that a request sends, all at once, to another tier.
 type Fan struct {
 	Tier int // an index above that of the sender: tiers have no loops
-	N    int // how many; 0 means 1
-	Need int // the answers that make one: 0 means all
+	N    int // how many, to 10,000; 0 means 1
+	Need int // the answers that make one, to N: 0 means all
 
 	// Wait, if set, answers with what has come after so long, if that is at least
 	// one; the request fails if nothing has.
@@ -163,7 +164,7 @@ type Fan struct {
 type Restart struct {
 	At   time.Duration
 	Down time.Duration // nothing listens: refused as unavailable
-	Cold float64       // work takes so many times as long at first; 0 and 1: no longer
+	Cold float64       // work takes so many times as long at first, to 1000; 0 and 1: no longer
 	Warm time.Duration // how long until it takes no longer, in a straight line
 }
 
@@ -172,8 +173,8 @@ type Restart struct {
 // (Gunther, "Guerrilla Capacity Planning", 2007, the universal scalability law), and
 // by another Slope for each request that waits beyond Knee.
 type Contention struct {
-	Alpha float64 // contention: what is serial
-	Beta  float64 // coherence: what each pair must agree on
+	Alpha float64 // contention, what is serial: 0 to 100
+	Beta  float64 // coherence, what each pair must agree on: 0 to 100
 	Knee  int     // requests that wait, in the limiters and at the resource
-	Slope float64 // per request beyond
+	Slope float64 // per request beyond: 0 to 100
 }

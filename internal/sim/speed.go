@@ -37,8 +37,8 @@ func (s *Speed) validate() error {
 	}
 	var last time.Duration
 	for i, p := range s.Steps {
-		if p.At < last || p.At > maxTime {
-			return fmt.Errorf("step %d: at %v comes before the one before it, %v", i+1, p.At, last)
+		if err := follows(p.At, last, "the one before it"); err != nil {
+			return fmt.Errorf("step %d: %w", i+1, err)
 		}
 		if !(p.Factor >= 0.001 && p.Factor <= 1000) {
 			return fmt.Errorf("step %d: factor %v is out of range: 0.001 to 1000; a stall stops everything", i+1, p.Factor)
@@ -47,8 +47,8 @@ func (s *Speed) validate() error {
 	}
 	last = 0
 	for i, p := range s.Stalls {
-		if p.At < last || p.At > maxTime {
-			return fmt.Errorf("stall %d: at %v comes before the end of the one before it, %v", i+1, p.At, last)
+		if err := follows(p.At, last, "the end of the one before it"); err != nil {
+			return fmt.Errorf("stall %d: %w", i+1, err)
 		}
 		if p.For <= 0 || p.For > maxTime {
 			return fmt.Errorf("stall %d: for %v is out of range: above 0, to %v", i+1, p.For, maxTime)

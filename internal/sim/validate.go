@@ -98,10 +98,13 @@ func (s *Scenario) validateTier(i int, t *Tier) error {
 			return fmt.Errorf("next: wait %v is out of range: 0 to %v", f.Wait, maxTime)
 		}
 	}
+	if len(t.Restarts) > maxParts {
+		return fmt.Errorf("restarts are %d: at most %d", len(t.Restarts), maxParts)
+	}
 	var last time.Duration
 	for n, r := range t.Restarts {
-		if r.At < last || r.At > maxTime {
-			return fmt.Errorf("restart %d: at %v comes before the one before it, %v", n+1, r.At, last)
+		if err := follows(r.At, last, "the one before it"); err != nil {
+			return fmt.Errorf("restart %d: %w", n+1, err)
 		}
 		if err := r.validate(); err != nil {
 			return fmt.Errorf("restart %d: %w", n+1, err)
@@ -113,6 +116,17 @@ func (s *Scenario) validateTier(i int, t *Tier) error {
 	}
 	if err := t.Killed.validate(); err != nil {
 		return fmt.Errorf("killed: %w", err)
+	}
+	return nil
+}
+
+// follows returns what is wrong with the instant at, which comes after last.
+func follows(at, last time.Duration, what string) error {
+	switch {
+	case at < 0 || at > maxTime:
+		return fmt.Errorf("at %v is out of range: 0 to %v", at, maxTime)
+	case at < last:
+		return fmt.Errorf("at %v comes before %s, %v", at, what, last)
 	}
 	return nil
 }
