@@ -84,9 +84,26 @@ func (f *File) fail(at position, format string, args ...any) *Problem {
 		return &Problem{} // nobody reads so far
 	}
 	f.problems = append(f.problems, Problem{
-		Line: at.line, Column: at.column, Sentence: fmt.Sprintf(format, args...),
+		Line: at.line, Column: at.column, Sentence: shorten(fmt.Sprintf(format, args...)),
 	})
 	return &f.problems[len(f.problems)-1]
+}
+
+// A sentence quotes what the file says, which may be a megabyte. Of a long one the
+// beginning and the end are kept: what is wrong, and what is wanted. The longest of
+// our own, the keys of a scenario, has 500 bytes.
+const (
+	maxSentence = 1000
+	keptAhead   = 600
+	keptBehind  = 300
+)
+
+func shorten(sentence string) string {
+	if len(sentence) <= maxSentence {
+		return sentence
+	}
+	ahead, behind := sentence[:keptAhead], sentence[len(sentence)-keptBehind:]
+	return strings.ToValidUTF8(ahead, "") + "..." + strings.ToValidUTF8(behind, "")
 }
 
 // Errors is all that is wrong with a file.
@@ -150,9 +167,36 @@ func (e *Errors) excerpt(b *strings.Builder, line, column int) {
 	blank := make([]rune, at)
 	for i := range blank {
 		blank[i] = ' '
-		if text[i] == '\t' {
+		switch {
+		case text[i] == '\t':
 			blank[i] = '\t' // as wide as above, whatever a tab is there
+		case wide(text[i]):
+			blank[i] = '\u3000' // a blank of two columns
 		}
 	}
 	fmt.Fprintf(b, "%5d | %s%s%s\n      | %*s%s^\n", line, before, string(text), after, len(before), "", string(blank))
+}
+
+// wide reports whether a character takes two columns of a terminal, as those of
+// Chinese, Japanese and Korean do, and pictures (Unicode Standard Annex 11, by
+// blocks).
+func wide(r rune) bool {
+	for _, b := range [...][2]rune{
+		{0x1100, 0x115f},
+		{0x2e80, 0x303e},
+		{0x3041, 0xa4cf},
+		{0xac00, 0xd7a3},
+		{0xf900, 0xfaff},
+		{0xfe30, 0xfe6f},
+		{0xff01, 0xff60},
+		{0xffe0, 0xffe6},
+		{0x1f300, 0x1f64f},
+		{0x1f900, 0x1f9ff},
+		{0x20000, 0x3fffd},
+	} {
+		if r >= b[0] && r <= b[1] {
+			return true
+		}
+	}
+	return false
 }

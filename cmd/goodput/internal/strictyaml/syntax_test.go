@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // What is no file of ours is refused in one sentence, at its place.
@@ -108,6 +109,7 @@ func TestCaret(t *testing.T) {
 		{"é: 1\nb: {ü: 1, a: no}", "f:2:1: b is unknown"},
 		{"\"b\": {}\na: no", "f:2:4: a"},
 		{"a:\tno", "    1 | a:\tno\n      |   \t^"},
+		{"{日本語: 1, 😀é: 2, a: no}", "    1 | {日本語: 1, 😀é: 2, a: no}\n      |  \u3000\u3000\u3000     \u3000         ^"}, // as wide as above
 		{"a: " + long + " no", "    1 | a: " + long[:97] + "...\n      |    ^"},
 		{"a:\n\n  # why\n  no", "f:4:3: a \"no\""},
 		{"a: 'no'", "f:1:4: a \"no\" is text"},
@@ -125,6 +127,24 @@ func TestCaret(t *testing.T) {
 		m.Done()
 		if err := f.Err(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q says\n%v\nwant\n%s", c.src, err, c.want)
+		}
+	}
+}
+
+// However long a value is, the sentence about it says what is wrong and what is
+// wanted, and not the value.
+func TestLongValue(t *testing.T) {
+	for _, long := range []string{strings.Repeat("x", 400_000), strings.Repeat("日本", 80_000)} {
+		f, err := Parse("f", []byte("a: "+long+"\n"+long+": 1\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := f.Root()
+		m.Get("a").Whole(0, 9)
+		m.Done()
+		said := f.Err().Error()
+		if len(said) > 4*maxSentence || !utf8.ValidString(said) || !strings.Contains(said, `" is not a whole number of 0 to 9`) || !strings.Contains(said, "is unknown: a") {
+			t.Errorf("%d bytes: %.2000q", len(said), said)
 		}
 	}
 }

@@ -119,6 +119,10 @@ func (n Node) WholeOr(low, high int64, words string) int64 {
 	if !ok {
 		return 0
 	}
+	if digits := strings.TrimLeft(text, "+-"); len(digits) > 1 && digits[0] == '0' && strings.Trim(digits, "0123456789") == "" {
+		n.Fail("%s %q begins with 0, which some take for octal: %s is wanted", n.name, text, want)
+		return 0
+	}
 	v, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || v < low || v > high {
 		n.Fail("%s %q is not %s", n.name, text, want)

@@ -38,6 +38,7 @@ func TestValues(t *testing.T) {
 		{whole, "1000", int64(1000), ""},
 		{whole, "+7", int64(7), ""},
 		{whole, "0", nil, `a "0" is not a whole number of 1 to 1000`},
+		{whole, "017", nil, `a "017" begins with 0, which some take for octal: a whole number of 1 to 1000 is wanted`},
 		{whole, "1001", nil, `a "1001" is not a whole number of 1 to 1000`},
 		{whole, "1.0", nil, `a "1.0" is not a whole number`},
 		{whole, "1e2", nil, `a "1e2" is not a whole number`},
