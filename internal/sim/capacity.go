@@ -21,7 +21,10 @@ func (d *demand) add(n, work, cost float64) {
 func (c *class) record(r *call, drawn bool) {
 	work := float64(r.service)
 	if drawn {
-		work = c.average * float64(r.size)
+		work = c.average
+		if c.sizes != nil {
+			work *= float64(r.size)
+		}
 	}
 	c.recorded.add(1, work, float64(r.cost))
 }

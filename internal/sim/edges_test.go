@@ -70,20 +70,22 @@ func TestCapacityOfATrace(t *testing.T) {
 		Classes: []Class{{}},
 	}
 	for _, c := range []struct {
-		name string
-		rate float64 // of others in the class
-		jobs []Job
-		want float64
+		name  string
+		sizes []Size
+		rate  float64 // of others in the class
+		jobs  []Job
+		want  float64
 	}{
-		{"their work", 0, []Job{{Service: 200 * ms}, {Service: 600 * ms}}, 10 / 0.4},
-		{"their cost", 0, []Job{{Service: 200 * ms, Cost: 2}, {Service: 600 * ms}}, 10 / 0.5},
-		{"what is drawn", 0, []Job{{}, {Service: 500 * ms}}, 10 / 0.3},
-		{"drawn, of a size", 0, []Job{{Size: 5}, {Size: 1}}, 10 / 0.3},
-		{"drawn, of a cost", 0, []Job{{Cost: 5}, {Cost: 1}}, 10 / 0.3},
-		{"two of 1.1 s beside eight of 0.1 s", 0.85, []Job{{Service: 1100 * ms}, {Service: 1100 * ms}}, 10 / 0.3},
+		{"their work", nil, 0, []Job{{Service: 200 * ms}, {Service: 600 * ms}}, 10 / 0.4},
+		{"their cost", nil, 0, []Job{{Service: 200 * ms, Cost: 2}, {Service: 600 * ms}}, 10 / 0.5},
+		{"what is drawn", nil, 0, []Job{{}, {Service: 500 * ms}}, 10 / 0.3},
+		{"drawn, of units", []Size{{1, 1}}, 0, []Job{{Size: 5}, {Size: 1}}, 10 / 0.3},
+		{"drawn, whatever the size", nil, 0, []Job{{Size: 5}, {Size: 1}}, 10 / 0.1},
+		{"drawn, of a cost", nil, 0, []Job{{Cost: 5}, {Cost: 1}}, 10 / 0.3},
+		{"two of 1.1 s beside eight of 0.1 s", nil, 0.85, []Job{{Service: 1100 * ms}, {Service: 1100 * ms}}, 10 / 0.3},
 	} {
 		s := s
-		s.Classes = []Class{{Arrivals: Arrivals{Rate: c.rate, Process: Constant}}} // 0.85/s: eight in 10 s
+		s.Classes = []Class{{Sizes: c.sizes, Arrivals: Arrivals{Rate: c.rate, Process: Constant}}} // 0.85/s: eight in 10 s
 		s.Trace = handed(c.jobs...)
 		r := play(t, s, 1)
 		if math.Abs(r.Capacity-c.want) > 1e-6 {
@@ -92,13 +94,20 @@ func TestCapacityOfATrace(t *testing.T) {
 	}
 }
 
-// A recorded size without a recorded work is that many units of drawn work.
+// A recorded size without a recorded work is that many units of drawn work where the
+// work of the class is one of units.
 func TestSizeOfATrace(t *testing.T) {
-	s := plain(0, fixed50, 0, 0)
-	s.Warmup, s.Length = 0, time.Second
-	s.Trace = handed(Job{Size: 4})
-	if r := play(t, s, 1); r.Ended != 200*ms {
-		t.Errorf("4 units of 50 ms end after %v", r.Ended)
+	for _, c := range []struct {
+		sizes []Size
+		want  time.Duration
+	}{{nil, 50 * ms}, {[]Size{{1, 1}}, 200 * ms}} {
+		s := plain(0, fixed50, 0, 0)
+		s.Warmup, s.Length = 0, time.Second
+		s.Classes[0].Sizes = c.sizes
+		s.Trace = handed(Job{Size: 4})
+		if r := play(t, s, 1); r.Ended != c.want {
+			t.Errorf("4 units of 50 ms, classes of %v: ends after %v, want %v", c.sizes, r.Ended, c.want)
+		}
 	}
 }
 

@@ -66,7 +66,7 @@ func (w *world) draw(from *class) *call {
 	}
 	if drawn {
 		c.service = from.service.draw(from.work)
-		if c.size > 1 {
+		if from.sizes != nil { // else what is drawn is a request, whatever its size
 			c.service = cut(float64(c.service) * float64(c.size))
 		}
 	}

@@ -20,16 +20,17 @@ func Run(s Scenario, seed uint64) (*Result, error) {
 	return w.result, nil
 }
 
-// With returns s with the policy of every tier replaced by p, for a comparison.
-// What in time means stays as it was.
-func (s Scenario) With(p Policy) Scenario {
+// With returns s with the policies of its tiers replaced, for a comparison: by one for
+// all of them, or by one for each. What a resource can do and what in time means stay
+// as they were.
+func (s Scenario) With(policies ...Policy) Scenario {
 	tiers := make([]Tier, len(s.Tiers))
 	for i, t := range s.Tiers {
 		t.Objective = t.objective()
 		if t.Slots == 0 {
 			t.Slots = t.slots() // else a policy without a limit would have no end of them
 		}
-		t.Policy = p
+		t.Policy = policies[min(i, len(policies)-1)]
 		tiers[i] = t
 	}
 	s.Tiers = tiers

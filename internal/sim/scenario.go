@@ -31,7 +31,7 @@ type Scenario struct {
 type Job struct {
 	At       time.Duration // since the start; never falls
 	Class    int           // index into Scenario.Classes
-	Service  time.Duration // work at the tier of its class, whatever its size; 0 draws it for each unit of its size
+	Service  time.Duration // work at the tier of its class, whatever its size; 0 draws it
 	Cost     int           // 0: that of the class
 	Size     int           // 0: that of the class
 	Deadline time.Duration // after At; 0: that of the class
@@ -42,7 +42,7 @@ type Class struct {
 	Name     string
 	Arrivals Arrivals
 	Tier     int  // where its requests arrive, an index into Scenario.Tiers
-	Service  Dist // its work at that tier; the zero value is the tier's own. Per unit of size
+	Service  Dist // its work at that tier; the zero value is the tier's own. Of a unit where Sizes are set
 
 	Tenant   string // who sends it; no policy looks at it, and results are told apart by class
 	Priority admission.Priority
