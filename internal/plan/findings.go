@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/goodput/goodput/admission"
 )
@@ -120,9 +121,16 @@ func (l *Limiter) classMix() (Finding, bool) {
 		f.Fix = "give the slow requests a limiter of their own; then plan each."
 		return f, true
 	}
+	extra := time.Duration(0) // that each holds its slot for, beside its own work
+	if l.in.within != nil {
+		extra = seconds(l.in.within.extra)
+	}
 	slow, fast := l.in.Classes[0], l.in.Classes[0]
+	slow.Service.Mean += extra
+	fast.Service.Mean += extra
 	var total, all float64
 	for _, c := range l.in.Classes {
+		c.Service.Mean += extra
 		if c.Service.Mean > slow.Service.Mean {
 			slow = c
 		}

@@ -30,6 +30,24 @@ type Input struct {
 	Attempts      int           // of a client, in all: 1 to 100; 0 means 1
 	RetryInterval time.Duration // after which a client tries again; 0: not known
 	Loop          time.Duration // how often the limit is decided; 0 means as goodput does
+
+	within *inside // what a slot is held for beyond the own work; nil: nothing
+}
+
+// own is the work of the service itself.
+func (in Input) own() *work {
+	if len(in.Classes) == 0 {
+		return mix([]Class{{Service: in.Service, Share: 1}})
+	}
+	return mix(in.Classes)
+}
+
+// held is what slots are held for, and the same in words.
+func (in Input) held() (*work, string) {
+	if in.within == nil {
+		return in.own(), describe(in.Classes)
+	}
+	return in.within.work, brief(in.within.work.mean) + " held: " + in.within.words
 }
 
 // A Burst is a load that lasts: Factor times the completion rate, for Length.

@@ -13,12 +13,12 @@ type Layers struct {
 	Deadline  float64       `json:"deadline_seconds"`
 	Layers    []LayerAnswer `json:"layers"`
 	Waits     float64       `json:"waits_seconds"`    // the most that a request waits, all layers together
-	Services  float64       `json:"services_seconds"` // sum of the mean services
+	Services  float64       `json:"services_seconds"` // mean, of all layers one after the other, nobody waiting
 	Calls     float64       `json:"retry_amplification"`
 	Resources []Use         `json:"resources"`
 	Tails     []FanTail     `json:"fan_outs"`
-	Narrowest string        `json:"narrowest,omitempty"`       // the layer with the lowest completion rate
-	Rate      float64       `json:"completion_rate,omitempty"` // of it, in requests at the door; 0: not known
+	Narrowest string        `json:"narrowest,omitempty"`       // the layer that does the least, slots / time held
+	Rate      float64       `json:"completion_rate,omitempty"` // of the whole, in requests at the door; 0: not known
 	Findings  []Finding     `json:"findings"`
 
 	in Topology
@@ -30,7 +30,8 @@ type LayerAnswer struct {
 	Wait       float64  `json:"wait_seconds"`
 	WaitReason string   `json:"wait_reason"`
 	Calls      float64  `json:"retry_factor"`              // calls further in for one that arrives, if all fail
-	Rate       float64  `json:"completion_rate,omitempty"` // of all replicas, in requests at the door; 0: not known
+	Rate       float64  `json:"completion_rate,omitempty"` // slots / time held of all replicas, in requests at the door; 0: not known
+	Hold       *Hold    `json:"hold,omitempty"`            // nil: nothing is known of its work or of that further in
 	Limiter    *Limiter `json:"limiter,omitempty"`
 
 	needs float64 // calls that arrive here for one request at the door, without retries
@@ -56,27 +57,25 @@ type FanTail struct {
 // Check plans a topology that has no Faults.
 func Check(t Topology) (*Layers, error) {
 	a := &Layers{Deadline: t.Deadline.Seconds(), Calls: 1, Findings: []Finding{}, Resources: []Use{}, Tails: []FanTail{}, in: t}
+	if err := a.plan(); err != nil {
+		return nil, err
+	}
 	needs := 1.0
-	for _, l := range t.Layers {
-		one := LayerAnswer{Name: l.Name, needs: needs, Calls: l.amplifies()}
-		if l.planned() {
-			p, err := New(l.input(t.Deadline))
-			if err != nil {
-				return nil, fmt.Errorf("layer %s: %w", l.Name, err)
+	for i, l := range t.Layers {
+		one := &a.Layers[i]
+		one.needs = needs
+		if h := one.Hold; h != nil {
+			one.Rate = h.Door / needs
+			if a.Services == 0 {
+				a.Services, a.Rate = h.Held, h.Rate/needs
 			}
-			one.Limiter = p
-			fewest, _ := l.replicas()
-			one.Rate = p.CompletionRate * float64(fewest*l.limits()) / needs
-			a.Services += p.ServiceMean
-			if a.Rate == 0 || one.Rate < a.Rate {
-				a.Rate, a.Narrowest = one.Rate, l.Name
+			if one.Rate > 0 && (a.Narrowest == "" || one.Rate < a.layer(a.Narrowest).Rate) {
+				a.Narrowest = l.Name
 			}
 		}
-		one.Wait, one.WaitReason = l.waits(one.Limiter)
 		a.Waits += one.Wait
 		a.Calls *= one.Calls
 		needs *= float64(l.fanOut())
-		a.Layers = append(a.Layers, one)
 		if l.fanOut() > 1 {
 			a.Tails = append(a.Tails, FanTail{l.Name, l.fanOut(), theory.FanOutSlow(l.fanOut(), 0.01), theory.FanOutQuantile(l.fanOut(), 0.99)})
 		}
@@ -84,6 +83,7 @@ func Check(t Topology) (*Layers, error) {
 	a.Waits, a.Services = seconds(a.Waits).Seconds(), seconds(a.Services).Seconds() // 2.4, not 2.4000000000000004
 	a.checkWaits()
 	a.checkAttempts()
+	a.checkDoors()
 	for _, r := range t.Resources {
 		a.checkResource(r)
 	}
@@ -94,17 +94,73 @@ func Check(t Topology) (*Layers, error) {
 	return a, nil
 }
 
-// waits returns the most that a request waits in a layer, in seconds, and why.
-func (l Layer) waits(p *Limiter) (float64, string) {
+// layer returns the layer of a name.
+func (a *Layers) layer(name string) *LayerAnswer {
+	for i := range a.Layers {
+		if a.Layers[i].Name == name {
+			return &a.Layers[i]
+		}
+	}
+	return nil
+}
+
+// plan plans each layer by itself, from the bottom up: a slot is held for what is
+// further in, its waits included, and nobody waits longer there than its queue
+// takes.
+func (a *Layers) plan() error {
+	a.Layers = make([]LayerAnswer, len(a.in.Layers))
+	holds := a.in.holds()
+	further := 0.0
+	for i := len(a.Layers) - 1; i >= 0; i-- {
+		l, h, one := a.in.Layers[i], &holds[i], &a.Layers[i]
+		*one = LayerAnswer{Name: l.Name, Calls: l.amplifies()}
+		if h.work != nil {
+			h.Waits = min(h.Waits, further)
+			one.Hold = h
+		}
+		if l.planned() {
+			in := l.input(a.in.Deadline)
+			in.within = h.inside()
+			p, err := New(in)
+			if err != nil {
+				return fmt.Errorf("layer %s: %w", l.Name, err)
+			}
+			one.Limiter = p
+		}
+		one.Wait, one.WaitReason = l.waits(one)
+		further += one.Wait
+	}
+	return nil
+}
+
+// waits returns the most that a request waits in a layer, in seconds, and why. Not
+// more can wait than the slots outside send, less those that have a slot.
+func (l Layer) waits(one *LayerAnswer) (float64, string) {
+	p, h := one.Limiter, one.Hold
+	if p == nil {
+		if l.Wait > 0 {
+			return l.Wait.Seconds(), "its bound"
+		}
+		return 0, "nothing is said of it"
+	}
+	wait, why := p.LastWait, fmt.Sprintf("derived depth %d / %s", p.Depth, perSecond(p.CompletionRate))
 	switch {
 	case l.Wait > 0:
-		return l.Wait.Seconds(), "its bound"
-	case p == nil:
-		return 0, "nothing is said of it"
+		wait, why = l.Wait.Seconds(), "its bound"
 	case l.Depth > 0:
-		return float64(l.Depth) / p.CompletionRate, fmt.Sprintf("depth %d / %s", l.Depth, perSecond(p.CompletionRate))
+		wait, why = float64(l.Depth)/p.CompletionRate, fmt.Sprintf("depth %d / %s", l.Depth, perSecond(p.CompletionRate))
 	}
-	return p.LastWait, fmt.Sprintf("derived depth %d / %s", p.Depth, perSecond(p.CompletionRate))
+	if h.Outside == 0 {
+		return wait, why
+	}
+	left := max(0, h.Outside-h.Slots)
+	if most := float64(left) / h.Rate; most < wait {
+		if left == 0 {
+			return 0, fmt.Sprintf("at most %d come at once for %s", h.Outside, plural(h.Slots, "slot"))
+		}
+		return most, fmt.Sprintf("at most %d come at once for %s: %d / %s", h.Outside, plural(h.Slots, "slot"), left, perSecond(h.Rate))
+	}
+	return wait, why
 }
 
 // amplifies returns how many calls a layer makes for one that it gets, if they
@@ -166,8 +222,8 @@ func (a *Layers) checkAttempts() {
 	for i := len(a.Layers) - 1; i >= 0; i-- {
 		l, tries := a.Layers[i], float64(a.in.Layers[i].attempts())
 		own := l.Wait
-		if l.Limiter != nil {
-			own += l.Limiter.ServiceMean
+		if l.Hold != nil {
+			own += l.Hold.Own
 		}
 		if all := tries * inner; tries > 1 && all > a.Deadline {
 			a.add(Warning, "attempts_exceed_deadline", l.Name,

@@ -120,9 +120,10 @@ func New(in Input) (*Limiter, error) {
 	}
 	defaulted := in.defaulted()
 	in = in.withDefaults()
-	s := newServer(mix(in.Classes), in.Limit, in.Percentile)
+	work, said := in.held()
+	s := newServer(work, in.Limit, in.Percentile)
 	l := &Limiter{
-		Limit: in.Limit, Service: describe(in.Classes), ServiceAssumed: in.Assumed,
+		Limit: in.Limit, Service: said, ServiceAssumed: in.Assumed,
 		ServiceMean: s.mean, ServiceCV: math.Sqrt(s.cv2),
 		Objective: in.Objective.Seconds(), Percentile: in.Percentile, Deadline: in.Deadline.Seconds(),
 		CompletionRate: s.rate(), in: in, server: s, defaulted: defaulted,

@@ -158,13 +158,18 @@ func mix(classes []Class) *work {
 }
 
 // simulated returns the work as the simulator draws it: exactly for one family,
-// from a thousandth of the quantiles for a mixture.
+// as draws from the samples for a mixture.
 func (w *work) simulated(parts []Class) sim.Dist {
 	if len(parts) == 1 {
 		s := parts[0].Service
 		kind := map[Shape]sim.Kind{Exponential: sim.Exponential, Fixed: sim.Fixed, Lognormal: sim.Lognormal}[s.Shape]
 		return sim.Dist{Kind: kind, Mean: s.Mean, CV: s.CV}
 	}
+	return w.drawn()
+}
+
+// drawn returns the work as draws from every tenth of its samples.
+func (w *work) drawn() sim.Dist {
 	d := sim.Dist{Kind: sim.Empirical}
 	for i := 5; i < len(w.sorted); i += 10 {
 		d.Samples = append(d.Samples, seconds(w.sorted[i]))
