@@ -215,6 +215,8 @@ func TestEveryFieldIsTheLimiters(t *testing.T) {
 			}
 		}
 		seen.compare(t, lim, a)
+		lim, a = newAdmin(goodput.Config{Limit: limit.Fixed(1), Objective: 400 * time.Millisecond, Service: 50 * time.Millisecond})
+		seen.compare(t, lim, a) // tight: its depth of 1 does not keep a slot busy
 		for what, other := range seen {
 			if !other && !strings.Contains(what, "requests_total") {
 				t.Errorf("%s was 0 all the time: nothing is shown by it", what)

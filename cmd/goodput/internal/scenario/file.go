@@ -19,7 +19,6 @@
 package scenario
 
 import (
-	"slices"
 	"time"
 
 	"github.com/goodput/goodput/internal/sim"
@@ -55,11 +54,7 @@ type Compared struct {
 // Play returns the scenario with the policies of Compare[i] and with a fresh trace,
 // for one run.
 func (f *File) Play(i int) sim.Scenario {
-	s := f.Sim
-	s.Tiers = slices.Clone(s.Tiers)
-	for t := range s.Tiers {
-		s.Tiers[t].Policy = f.Compare[i].Tiers[t]
-	}
+	s := f.Sim.With(f.Compare[i].Tiers...)
 	if len(f.Trace) > 0 {
 		next := 0
 		s.Trace = func(j *sim.Job) bool {

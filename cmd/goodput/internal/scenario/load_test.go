@@ -297,3 +297,34 @@ func TestBaselines(t *testing.T) {
 		t.Errorf("goodput in its place has %+v", c)
 	}
 }
+
+// The resource is what the policy of the file lets in, whoever is compared: without a
+// limit nobody has a better one.
+func TestComparedOnOneResource(t *testing.T) {
+	f, err := Load("test.yaml", []byte(`
+version: 1
+name: one-resource
+length: 20s
+warmup: 5s
+policy: {limit: 60, objective: 400ms}
+service: 50ms exponential
+load: 3x
+deadline: 2s
+compare: [goodput, none, {fifo: {limit: 180, label: fifo-180}}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{0.9, 0, 0.9} { // 180 at once wait 0.1 s longer, behind the limit
+		r, err := sim.Run(f.Play(i), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(r.Capacity-1200) > 1e-6 {
+			t.Errorf("%s: capacity %v, want 1200", r.Policy, r.Capacity)
+		}
+		if got := r.Ratio(); got < want || got > want+0.2 {
+			t.Errorf("%s: goodput %.3f, want %v or a little more", r.Policy, got, want)
+		}
+	}
+}
