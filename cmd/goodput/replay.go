@@ -19,29 +19,30 @@ import (
 	"github.com/goodput/goodput/internal/sim"
 )
 
-// replayCmd plays the arrivals of access logs through policies.
+// replayCmd plays the arrivals of access logs through policies. What a server takes
+// from its environment is not about logs, so nothing here comes from there.
 type replayCmd struct {
 	Logs []string `arg:"" name:"log" help:"Access logs or traces, plain or gzip, any number; - is stdin."`
 
-	Limit     flags.Count `required:"" placeholder:"N" help:"Requests that the service runs at once."`
-	Objective flags.Span  `placeholder:"DURATION" default:"1s" help:"Latency that the p99 of admitted requests must meet (${default})."`
-	Deadline  flags.Span  `placeholder:"DURATION" help:"When the callers stop caring (they never do, and the objective is what in time means)."`
-	Load      float64     `placeholder:"FACTOR" help:"Compress or stretch time so that so many times the capacity is offered: 0.01 to 100 (as recorded)."`
-	Policies  []string    `placeholder:"A,B" default:"goodput,none,reject" help:"Policies: goodput, ${baselines} (${default})."`
-	Depth     flags.Count `placeholder:"N" help:"Queue of fifo and lifo (limit x objective / mean service time, the rule of thumb)."`
-	Seed      uint64      `placeholder:"N" default:"1" help:"Seed of the service times that the log does not have (${default})."`
+	Limit     flags.Count `env:"-" required:"" placeholder:"N" help:"Requests that the service runs at once."`
+	Objective flags.Span  `env:"-" placeholder:"DURATION" default:"1s" help:"Latency that the p99 of admitted requests must meet (${default})."`
+	Deadline  flags.Span  `env:"-" placeholder:"DURATION" help:"When the callers stop caring (they never do, and the objective is what in time means)."`
+	Load      float64     `env:"-" placeholder:"FACTOR" help:"Compress or stretch time so that so many times the capacity is offered: 0.01 to 100 (as recorded)."`
+	Policies  []string    `env:"-" placeholder:"A,B" default:"goodput,none,reject" help:"Policies: goodput, ${baselines} (${default})."`
+	Depth     flags.Count `env:"-" placeholder:"N" help:"Queue of fifo and lifo (limit x objective / mean service time, the rule of thumb)."`
+	Seed      uint64      `env:"-" placeholder:"N" default:"1" help:"Seed of the service times that the log does not have (${default})."`
 
-	LogFormat      string        `placeholder:"FORMAT" enum:"${logformats}" default:"auto" help:"How the lines are laid out: ${logformats} (${default})."`
-	Columns        string        `placeholder:"LIST" help:"What csv and json hold: arrival=TIMESTAMP,service=0.1ms*ContextTokens+20ms*GeneratedTokens. Fields: arrival or end, queue, service, total, status, class, path, cost, size."`
-	Pattern        string        `placeholder:"REGEXP" help:"A line of any other format, with groups: (?P<arrival>...) (?P<service_ms>...)."`
-	Class          []string      `sep:"none" placeholder:"NAME=PATH" help:"Put a path in a class, * is anything; with a cost: search=/api/search*,cost=8. May be given more than once, the first that fits decides."`
-	Zone           string        `placeholder:"ZONE" help:"Zone of stamps that have none: Europe/Berlin (UTC)."`
-	Unit           time.Duration `placeholder:"UNIT" help:"Unit of the last number of apache lines (1us)."`
-	Spread         flags.Pause   `placeholder:"DURATION" default:"1s" help:"Resolution of stamps: if a file has no finer ones, arrivals are spread over it; 0s leaves them (${default})."`
-	KeepDuplicates bool          `help:"Count identical lines as often as they come."`
+	LogFormat      string        `env:"-" placeholder:"FORMAT" enum:"${logformats}" default:"auto" help:"How the lines are laid out: ${logformats} (${default})."`
+	Columns        string        `env:"-" placeholder:"LIST" help:"What csv and json hold: arrival=TIMESTAMP,service=0.1ms*ContextTokens+20ms*GeneratedTokens. Fields: arrival or end, queue, service, total, status, class, path, cost, size."`
+	Pattern        string        `env:"-" placeholder:"REGEXP" help:"A line of any other format, with groups: (?P<arrival>...) (?P<service_ms>...)."`
+	Class          []string      `env:"-" sep:"none" placeholder:"NAME=PATH" help:"Put a path in a class, * is anything; with a cost: search=/api/search*,cost=8. May be given more than once, the first that fits decides."`
+	Zone           string        `env:"-" placeholder:"ZONE" help:"Zone of stamps that have none: Europe/Berlin (UTC)."`
+	Unit           time.Duration `env:"-" placeholder:"UNIT" help:"Unit of the last number of apache lines (1us)."`
+	Spread         flags.Pause   `env:"-" placeholder:"DURATION" default:"1s" help:"Resolution of stamps: if a file has no finer ones, arrivals are spread over it; 0s leaves them (${default})."`
+	KeepDuplicates bool          `env:"-" help:"Count identical lines as often as they come."`
 
-	Format string `placeholder:"FORMAT" enum:"text,json,html,auto" default:"auto" help:"Result as text, json or html; auto goes by the name of the output, and is text on stdout (${default})."`
-	Output string `placeholder:"FILE" default:"-" help:"Where the result goes; - is stdout (${default})."`
+	Format string `env:"-" placeholder:"FORMAT" enum:"text,json,html,auto" default:"auto" help:"Result as text, json or html; auto goes by the name of the output, and is text on stdout (${default})."`
+	Output string `env:"-" placeholder:"FILE" default:"-" help:"Where the result goes; - is stdout (${default})."`
 }
 
 // Validate is called by kong and states what is wrong in one sentence.
