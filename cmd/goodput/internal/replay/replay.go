@@ -76,7 +76,6 @@ type Survey struct {
 	held        float64 // seconds of a unit of cost that they were
 	samples     []time.Duration
 	classes     []string
-	sized       bool
 }
 
 // Look walks over the log once.
@@ -110,7 +109,6 @@ func (s *Survey) look(r *accesslog.Record) {
 	s.last = r.Arrival
 	s.Used++
 	s.class(r.Class)
-	s.sized = s.sized || r.Size > 0
 	if d == 0 {
 		s.Drawn++
 		return

@@ -260,3 +260,86 @@ func TestTooLongToPlay(t *testing.T) {
 		t.Errorf("stretched: %v", err)
 	}
 }
+
+// A line of the simulation is a line of the log: its class, its cost, its size, its
+// work and its place in time.
+func TestTraceIsTheLog(t *testing.T) {
+	name := write(t,
+		"t,ms,class,cost,size",
+		"0,100,a,1,1",
+		"1500,200,b,3,7",
+		"2000,300,a,1,2",
+	)
+	s, _ := look(t, name, accesslog.Options{Columns: "arrival=1ms*t,service=1ms*ms,class=class,cost=cost,size=size"})
+	tr := s.trace(0.5)
+	var got []string
+	for j := (sim.Job{}); tr.next(&j); {
+		got = append(got, fmt.Sprintf("%v %s %v %d %d", j.At, s.classes[j.Class], j.Service, j.Cost, j.Size))
+	}
+	if err := tr.close(); err != nil {
+		t.Fatal(err)
+	}
+	want := "[0s a 100ms 1 1 750ms b 200ms 3 7 1s a 300ms 1 2]"
+	if fmt.Sprint(got) != want {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// The classes of the result count the requests of each, a seed changes the work that
+// is drawn and nothing else, and sizes reach the estimate of the limiter.
+func TestResultIsAboutTheLog(t *testing.T) {
+	written := func(left int) string {
+		lines := []string{"t,ms,class,size,status"}
+		for i := range 3000 {
+			class, ms, size, status := "small", "10", 1, 200
+			if i%3 == 0 {
+				class, ms, size = "large", "100", 10
+			}
+			if i%5 < left {
+				ms, status = "", 499 // left without an answer: its work is drawn
+			}
+			lines = append(lines, fmt.Sprintf("%d,%s,%s,%d,%d", i*4, ms, class, size, status))
+		}
+		return write(t, lines...)
+	}
+	name := written(1)
+	play := func(columns string, seed uint64) *sim.Result {
+		s, _ := look(t, name, accesslog.Options{Columns: columns})
+		r, _, err := s.Run(Options{Policy: Fixed(20, 400*time.Millisecond), Slots: 20, Compare: []string{"goodput"}, Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r[0]
+	}
+	const columns = "arrival=1ms*t,service=1ms*ms,class=class,status=status"
+	r := play(columns, 1)
+	if n := fmt.Sprint(r.Classes[0].Name, r.Classes[0].Requests, r.Classes[1].Name, r.Classes[1].Requests); n != "large1000small2000" {
+		t.Errorf("classes: %s", n)
+	}
+	if other := play(columns, 2); other.Total.Work == r.Total.Work || other.Total.Requests != r.Total.Requests {
+		t.Errorf("seed 2: work %v and %v, requests %d and %d", other.Total.Work, r.Total.Work, other.Total.Requests, r.Total.Requests)
+	}
+	if again := play(columns, 1); again.Total != r.Total {
+		t.Error("the same seed, and another result")
+	}
+	// 10 ms a unit of size, whatever the class: without sizes, the p99 is that of the large.
+	name = written(0)
+	one, sized := play(columns, 1).Tiers[0].Stats.Derivation, play(columns+",size=size", 1).Tiers[0].Stats.Derivation
+	if one.Service < 90*time.Millisecond || sized.Service > 60*time.Millisecond {
+		t.Errorf("service p99 %v without sizes and %v with them, want 100ms and that of a request of mean size, 40ms", one.Service, sized.Service)
+	}
+}
+
+// What is out of order or twice in the log is said.
+func TestNotesSayWhatWasMended(t *testing.T) {
+	line := func(second int, path string) string {
+		return fmt.Sprintf(`192.0.2.1 - - [21/Jan/2019:08:00:%02d +0000] "GET /%s HTTP/1.1" 200 0 "-" "-" 0.100 0.100`, second, path)
+	}
+	s, sum := look(t, write(t, line(5, "a"), line(2, "b"), line(7, "c"), line(7, "c")), accesslog.Options{Spread: time.Second})
+	notes := strings.Join(s.Notes(sum, nil), "\n")
+	for _, want := range []string{"1 duplicate lines were dropped", "1 lines were out of order", "4 arrivals are spread"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("the notes do not say %q:\n%s", want, notes)
+		}
+	}
+}
