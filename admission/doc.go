@@ -64,9 +64,9 @@
 //   - I2 Work-conserving: between calls, the request that the order puts first
 //     does not fit the free slots, or nobody waits.
 //   - I3 At the moment of queueing the waiting cost is within the depth in force,
-//     except under Block, for a request that waits alone, whatever it costs, and in
-//     a tight limiter for one whose deadline is within the objective; and always
-//     waiting <= MaxItems, bytes <= MaxBytes.
+//     except under Block, for a request that waits alone, whatever it costs, and
+//     for one whose deadline is within the objective in a tight limiter
+//     (Derivation.Tight). Always waiting <= MaxItems, bytes <= MaxBytes.
 //   - I4 Each offered request ends in exactly one outcome:
 //     arrivals = sum of outcomes + waiting + running.
 //   - I5 While anyone waits nothing is granted whose remaining budget is below
@@ -85,7 +85,7 @@
 //     is 1 to 20 s, before jitter.
 //   - I11 The depth in force never exceeds the derived one, which carries the
 //     arithmetic that gave it: a Derivation. Below that it is what keeps the
-//     slots busy at Stats.Load: see standing.
+//     slots busy at Stats.Load: see Standing.
 //   - I12 A slot is released exactly once; releasing more than is in use is a
 //     bug of the driver and panics.
 package admission

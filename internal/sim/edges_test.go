@@ -251,3 +251,29 @@ func TestInstantsOutOfRange(t *testing.T) {
 		}
 	}
 }
+
+// Whatever the scenario is, its ceilings are numbers, or missing with a reason.
+func TestCeilingsOfAnything(t *testing.T) {
+	bounded := 0
+	for seed := range uint64(300) {
+		s := arbitrary(rand.New(rand.NewPCG(seed, 1)))
+		c, err := s.Ceilings(seed)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		for _, v := range []float64{c.Offered, c.Capacity, c.NoQueue, c.SizeAware, c.Clairvoyant} {
+			if math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
+				t.Errorf("seed %d: %+v", seed, c)
+			}
+		}
+		if c.Clairvoyant > 0 {
+			bounded++
+		}
+		if (c.NoQueue == 0 || c.SizeAware == 0 || c.Clairvoyant == 0) && len(c.Missing) == 0 && c.Offered > 0 {
+			t.Errorf("seed %d: a ceiling is missing without a reason: %+v", seed, c)
+		}
+	}
+	if bounded < 20 {
+		t.Errorf("only %d of 300 scenarios have a clairvoyant bound", bounded)
+	}
+}
