@@ -78,6 +78,7 @@ bench: ## beside the rivals: PASSES=6 interleaved passes, benchstat, ratios (4 m
 	bench/run.sh
 
 bench-once: ## that every benchmark still runs
+	go test -run '^$$' -bench . -benchtime 10x ./internal/sim ./internal/theory ./cmd/goodput/internal/accesslog
 	cd bench && GOWORK=off go test ./... && GOWORK=off go test -run '^$$' -bench . -benchtime 10x .
 
 e2e: ## real services on loopback: says what it installs from Debian, and starts, before it does
