@@ -18,7 +18,7 @@ type planCmd struct {
 	File string `arg:"" optional:"" placeholder:"FILE" help:"A topology in YAML: layers with limits and replicas, and what they share; - is stdin. Instead of the flags."`
 
 	Limit         flags.Count         `placeholder:"N" help:"Requests that run at once. Required without a file."`
-	Service       topology.Service    `placeholder:"DURATION[:SHAPE]" help:"Service time, from slot to response: its mean, and how it varies: 50ms:fixed, 50ms:exp, 50ms:lognormal:2 (the CV, standard deviation / mean) or 50ms:p99:300ms. Taken as exponential if that is not said. Required without a file."`
+	Service       topology.Service    `placeholder:"DURATION[:SHAPE]" help:"Service time, from slot to response: its mean, and how it varies: 50ms:fixed, 50ms:exp, 50ms:lognormal:2 (the CV, standard deviation / mean) or 50ms:p99:300ms; \"50ms exponential\", \"50ms lognormal 2\", with spaces, as in a scenario, are the same. Taken as exponential if that is not said. Required without a file."`
 	Objective     flags.Span          `placeholder:"DURATION" help:"Latency that admitted requests must meet at the percentile, waiting included (the deadline, else 1s)."`
 	Percentile    topology.Percentile `placeholder:"P" default:"99" help:"Percentile of the objective: 50 to 99.9 (${default})."`
 	Deadline      flags.Span          `placeholder:"DURATION" help:"When callers stop caring (the objective)."`
@@ -28,6 +28,7 @@ type planCmd struct {
 	ProposedDepth flags.Count         `placeholder:"N" help:"The queue as somebody wants it: says what would change."`
 	Attempts      flags.Count         `placeholder:"N" help:"How often a client tries in all, at most 100."`
 	RetryInterval flags.Span          `placeholder:"DURATION" help:"After how long a client tries again."`
+	Print         bool                `env:"-" help:"Print an example of a topology file, with a word about each key, to save and change."`
 	Format        string              `placeholder:"FORMAT" enum:"text,json,markdown,go-comment" default:"text" help:"text, json, markdown (an agreement to sign before an overload) or go-comment (to paste beside a constant) (${default})."`
 }
 
@@ -38,13 +39,28 @@ func (planCmd) Help() string {
   goodput plan --limit 60 --service 50ms --objective 400ms --deadline 2s
   goodput plan --limit 60 --service 50ms --deadline 2s --depth 10000 --proposed-depth 50000
   goodput plan --limit 60 --service 50ms --objective 400ms --format go-comment
+  goodput plan --print > topology.yaml
   goodput plan topology.yaml
+
+A topology is the layers that a request passes, each with its limit and its own service time:
+
+  version: 1
+  deadline: 2s
+  layers:
+    - {name: gateway, limit: 140, service: 2ms fixed}
+    - {name: database, limit: 120, service: 40ms exponential}
 
 Exit code 3: the answer is no. The objective is out of reach, a depth breaks it, or the layers do not fit together.`
 }
 
 // Validate is called by kong and states what is wrong in one sentence.
 func (c *planCmd) Validate() error {
+	if c.Print && c.File != "" {
+		return fmt.Errorf("--print prints an example, and %s is a file to plan: give one of them", c.File)
+	}
+	if c.Print {
+		return nil
+	}
 	if c.File != "" {
 		for _, f := range []struct {
 			name string
@@ -68,7 +84,7 @@ func (c *planCmd) Validate() error {
 		return nil
 	}
 	if c.Limit == 0 {
-		return errors.New("--limit is required, or a topology file: how many requests run at once, for example --limit 60")
+		return errors.New("--limit is required, or a topology file: how many requests run at once, for example --limit 60; --print has an example of a file")
 	}
 	if c.Service.Mean == 0 {
 		return errors.New("--service is required: how long a request holds its slot, for example --service 50ms")
@@ -90,6 +106,10 @@ func (c *planCmd) input() plan.Input {
 
 // Run prints the plan of a limiter or of a file.
 func (c *planCmd) Run(stdout io.Writer) error {
+	if c.Print {
+		_, err := stdout.Write(topology.Example)
+		return err
+	}
 	if c.File != "" {
 		return c.layers(stdout)
 	}
@@ -168,42 +188,48 @@ func (c *planCmd) tell(stdout io.Writer, a answer, findings []plan.Finding, docu
 	return answerNo(findings)
 }
 
-// answerNo is the failure of a plan with errors, or nil.
+// answerNo is the failure of a plan with errors, or nil. What they are is in the
+// answer.
 func answerNo(findings []plan.Finding) error {
-	var texts []string
+	n := 0
 	for _, f := range findings {
 		if f.Level == plan.Error {
-			texts = append(texts, f.Text)
+			n++
 		}
 	}
-	switch len(texts) {
+	switch n {
 	case 0:
 		return nil
 	case 1:
-		return no(fmt.Errorf("the answer is no: %s", texts[0]))
+		return no(errors.New("the answer is no: 1 error"))
 	}
-	return no(fmt.Errorf("the answer is no, for %d reasons; the first: %s", len(texts), texts[0]))
+	return no(fmt.Errorf("the answer is no: %d errors", n))
 }
 
-// again is the command that makes this plan once more.
+// again is the command that makes this answer once more.
 func (c *planCmd) again() string {
-	if c.File != "" {
-		return "goodput plan " + c.File
-	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "goodput plan --limit %d --service %s", c.Limit, c.Service)
+	b.WriteString("goodput plan")
+	if c.File != "" {
+		b.WriteString(" " + quoted(c.File))
+	}
 	for _, f := range []struct {
 		name  string
 		set   bool
 		value any
 	}{
+		{"limit", c.Limit != 0, int(c.Limit)},
+		{"service", c.Service.Mean != 0, c.Service},
 		{"objective", c.Objective != 0, c.Objective.Duration()},
-		{"percentile", c.Percentile != 0.99, fmt.Sprintf("%g", 100*c.Percentile)},
+		{"percentile", c.File == "" && c.Percentile != 0.99, fmt.Sprintf("%g", 100*c.Percentile)},
 		{"deadline", c.Deadline != 0, c.Deadline.Duration()},
 		{"burst", c.Burst.Factor != 0, fmt.Sprintf("%gx:%v", c.Burst.Factor, c.Burst.Length)},
 		{"request-bytes", c.RequestBytes != 0, int64(c.RequestBytes)},
 		{"depth", c.Depth != 0, int(c.Depth)},
 		{"proposed-depth", c.ProposedDepth != 0, int(c.ProposedDepth)},
+		{"attempts", c.Attempts != 0, int(c.Attempts)},
+		{"retry-interval", c.RetryInterval != 0, c.RetryInterval.Duration()},
+		{"format", c.Format != "text", c.Format},
 	} {
 		if f.set {
 			fmt.Fprintf(&b, " --%s %v", f.name, f.value)

@@ -102,7 +102,7 @@ func TestPlanJSON_F38(t *testing.T) {
 func TestPlanMarkdownAndComment_F38(t *testing.T) {
 	out := planned(t, exitOK, append(sixtySlots, "--format", "markdown")...)
 	says(t, out, "# Agreement", "| 1.5x | 1800/s |", "| 3x | 3600/s |", "| 10x | 12000/s |", "| owner of the service | | |",
-		"`goodput plan --limit 60 --service 50ms --objective 400ms --deadline 2s`")
+		"`goodput plan --limit 60 --service 50ms --objective 400ms --deadline 2s --format markdown`")
 	out = planned(t, exitOK, append(sixtySlots, "--percentile", "99.9", "--format", "go-comment")...)
 	for line := range strings.Lines(out) {
 		if !strings.HasPrefix(line, "//") {
@@ -145,7 +145,7 @@ func TestPlanTopology_C193(t *testing.T) {
 	path := topologyFile(t)
 	out := planned(t, exitNo, path)
 	says(t, out, "800ms + 800ms + 800ms = 2.4s", "the wait in pods from 800ms to 400ms", "460 x 20 = 9200", "limit of pods from 20 to 13", "4 x 4 x 4 = 64")
-	says(t, planned(t, exitNo, path, "--format", "markdown"), "# Agreement: 3 layers", "Open, error: pooler")
+	says(t, planned(t, exitNo, path, "--format", "markdown"), "# Agreement: 3 layers", "- Error, pooler:")
 
 	// A file that is wrong is wrong usage, shown with line and caret.
 	if err := os.WriteFile(path, []byte("version: 1\ndeadline: 2s\nlayers:\n  - name: a\n    wiat: 2s\n"), 0o600); err != nil {
@@ -198,5 +198,42 @@ func TestPlanWrongUsage(t *testing.T) {
 				t.Errorf("%q: %q does not say %s", c.args, stderr, word)
 			}
 		}
+	}
+}
+
+// The command under an answer has every flag that made it.
+func TestPlanMadeWith(t *testing.T) {
+	args := []string{
+		"--limit", "60", "--service", "50ms:lognormal:1", "--objective", "400ms", "--percentile", "99.9", "--deadline", "2s", "--burst", "2x:1s",
+		"--request-bytes", "100000", "--depth", "20", "--proposed-depth", "30", "--attempts", "3", "--retry-interval", "1s", "--format", "markdown",
+	}
+	code, out, _ := execute(t, nil, append([]string{"plan"}, args...)...)
+	if code != exitOK && code != exitNo {
+		t.Fatal(code)
+	}
+	says(t, out, "Made with `goodput plan "+strings.Join(args, " ")+"`")
+}
+
+// --print is a file that plan takes, and whoever has no layers is told of it.
+func TestPlanPrint(t *testing.T) {
+	example := planned(t, exitOK, "--print")
+	path := filepath.Join(t.TempDir(), "topology.yaml")
+	if err := os.WriteFile(path, []byte(example), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	says(t, planned(t, exitOK, path), "3 layers", "NARROWEST", "Nothing is wrong with it.")
+	says(t, planned(t, exitOK, "--help"), "goodput plan --print > topology.yaml", "layers:", "50ms exponential")
+	if err := os.WriteFile(path, []byte("version: 1\ndeadline: 2s\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, _, stderr := execute(t, nil, "plan", path)
+	says(t, stderr, "layers is missing", "goodput plan --print")
+}
+
+// A no is one short line on stderr: what is wrong stands in the answer.
+func TestPlanNoIsShort(t *testing.T) {
+	_, _, stderr := execute(t, nil, "plan", topologyFile(t))
+	if stderr != "goodput: the answer is no: 2 errors\n" {
+		t.Errorf("%q", stderr)
 	}
 }

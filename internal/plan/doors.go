@@ -36,17 +36,20 @@ func (a *Layers) doorFinding(i int, h *Hold) {
 	fewest, _ := l.replicas()
 	each := float64(fewest * l.limits())
 	needed := math.Ceil(h.best * h.Held / each * (1 - 1e-9))
-	idle := ""
+	idle, enough := "", ""
 	if n := next.Hold; n.Slots > 0 {
-		if used := math.Ceil(h.Door * float64(h.calls) * n.Held); used < float64(n.Slots) {
-			idle = fmt.Sprintf(", and %s uses %.0f of its %s", h.next, used, plural(n.Slots, "slot"))
+		used := math.Ceil(h.Door * float64(h.calls) * n.Held * (1 - 1e-9))
+		idle = fmt.Sprintf(", and %s uses %.0f of its %s", h.next, min(used, float64(n.Slots)), plural(n.Slots, "slot"))
+		enough = fmt.Sprintf(" If %s is enough, %s needs no more than %s.", perSecond(h.Door), h.next, plural(int(used), "slot"))
+		if used >= float64(n.Slots) {
+			idle, enough = "", ""
 		}
 	}
 	a.add(Error, "door_narrower", l.Name,
-		fmt.Sprintf("the door is narrower than what is behind it: each slot is held for %s = %s, and %d / %s = %s. Without the waiting further in it could do %s%s.",
-			h.Said(), brief(h.Held), h.Slots, brief(h.Held), perSecond(h.Door), perSecond(h.best), idle),
-		fmt.Sprintf("change the limit of %s from %d to %.0f: %s x %s held%s. If %s is enough, the limits further in are larger than they need be: make them as small.",
-			l.Name, l.Limit, needed, perSecond(h.best), brief(h.Held), across(each), perSecond(h.Door)))
+		fmt.Sprintf("the door is narrower than what is behind it: each slot is held for %s = %s, and %s / %s = %s. It and all behind it could do %s%s.",
+			h.sum(), brief(h.Held), plural(h.Slots, "slot"), brief(h.Held), perSecond(h.Door), perSecond(h.best), idle),
+		fmt.Sprintf("change the limit of %s from %d to %.0f: %s x %s held%s.%s",
+			l.Name, l.Limit, needed, perSecond(h.best), brief(h.Held), across(each), enough))
 }
 
 // across names the limits that a product of slots is divided over.

@@ -63,7 +63,7 @@ func percent(share float64) string {
 	case p > 99.99 && p < 100:
 		return "> 99.99 %"
 	case p > 99 && p < 100:
-		return fmt.Sprintf("%.2f %%", p)
+		return strings.TrimRight(strings.TrimRight(fmt.Sprintf("%.2f", p), "0"), ".") + " %"
 	}
 	return fmt.Sprintf("%.3g %%", p)
 }

@@ -127,8 +127,16 @@ func (w *work) shifted(by float64) *work {
 	return s
 }
 
-// Said is the sum of the time held, in words.
+// Said is the sum of the time held in an overload, in words.
 func (h Hold) Said() string {
+	if h.waitsMatter() {
+		return h.sum() + " + " + brief(h.Waits) + " of waits there"
+	}
+	return h.sum()
+}
+
+// sum is Held in words.
+func (h Hold) sum() string {
 	var terms []string
 	if h.Own > 0 {
 		terms = append(terms, brief(h.Own)+" of its own")
@@ -137,12 +145,12 @@ func (h Hold) Said() string {
 	if h.calls > 1 {
 		in = fmt.Sprintf("%s in the slowest of %d calls of %s", brief(h.Further), h.calls, h.next)
 	}
-	terms = append(terms, in)
-	if h.waitsMatter() {
-		terms = append(terms, brief(h.Waits)+" of waits there")
-	}
-	return strings.Join(terms, " + ")
+	return strings.Join(append(terms, in), " + ")
 }
+
+// nobodyWaits reports whether the layers outside cannot send more than there are
+// slots.
+func (h Hold) nobodyWaits() bool { return h.Outside > 0 && h.Outside <= h.Slots }
 
 // waitsMatter reports whether the waits further in are worth a word.
 func (h Hold) waitsMatter() bool { return h.Waits > 0.02*h.Held }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -100,4 +101,117 @@ func TestRateIsThatOfTheSimulator(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Every number of a layer is made with the time that its slots are held.
+func TestHeld(t *testing.T) {
+	a := check(t, tiers(60, 120, 120))
+	for i, want := range []float64{60 / 0.052, 120 / 0.050, 120 / 0.040} {
+		near(t, a.Layers[i].Name, a.Layers[i].Rate, want, 1e-9)
+		near(t, a.Layers[i].Name+" by its limiter", a.Layers[i].Limiter.CompletionRate, want, 1e-9)
+	}
+	near(t, "the whole", a.Rate, 60/0.052, 1e-4)
+	near(t, "ten slots", check(t, tiers(10, 120, 120)).Rate, 10/0.052, 1e-4)
+	door := a.Layers[0].Limiter
+	if door.CeilingDepth != 2307 || door.Depth >= 2307 {
+		t.Errorf("the ceiling of the door is %d, its depth %d: want 1154/s x 2s = 2307, and less", door.CeilingDepth, door.Depth)
+	}
+	for i, l := range a.Layers[1:] {
+		if l.Wait != 0 {
+			t.Errorf("%s: 60 come at once for 120 slots, and somebody waits %v", a.Layers[i+1].Name, l.Wait)
+		}
+	}
+	said(t, a.Text(), "NARROWEST 1154/s gateway: 60 slots / 52ms held", "held for 2ms of its own + 50ms in api = 52ms",
+		"Nobody waits here: at most 60 come at once for its 120 slots")
+
+	// A narrower layer further in makes slots wait: 200 of them at 1,500/s.
+	a = check(t, tiers(200, 150, 60))
+	near(t, "held in an overload", a.Layers[0].Limiter.ServiceMean, 200/1500.0, 1e-3)
+	near(t, "the longest wait at the database", a.Layers[2].Wait, (150-60)/1500.0, 1e-3)
+	said(t, a.Text(), "+ 81.3ms of waits there = 133ms", "database: at most 150 come at once for 60 slots: 90 / 1500/s")
+
+	// The slowest of five exponential times is 1 + 1/2 + ... + 1/5 of them.
+	a = check(t, Topology{Deadline: 2 * time.Second, Layers: []Layer{
+		{Name: "front", Limit: 40, Service: Service{Mean: 5 * ms}, FanOut: 5},
+		{Name: "shard", Limit: 1000, Service: Service{Mean: 20 * ms}},
+	}})
+	near(t, "a fan-out", a.Layers[0].Hold.Held, 0.005+0.020*(1+1./2+1./3+1./4+1./5), 1e-3)
+	said(t, a.Text(), "45.7ms in the slowest of 5 calls of shard")
+}
+
+// A layer that is narrower than what it calls is an error; each fix ends its own.
+func TestDoorNarrower(t *testing.T) {
+	a := check(t, tiers(60, 120, 120))
+	if OK(a.Findings) || len(a.Findings) != 2 {
+		t.Fatalf("%+v", a.Findings)
+	}
+	said(t, a.Findings[0].Text, "2ms of its own + 50ms in api = 52ms", "60 slots / 52ms = 1154/s", "could do 3000/s", "api uses 58 of its 120 slots")
+	said(t, a.Findings[0].Fix, "the limit of gateway from 60 to 156")
+	said(t, a.Findings[1].Fix, "the limit of api from 120 to 150")
+	if a := check(t, tiers(156, 150, 120)); len(a.Findings) != 0 {
+		t.Errorf("with both fixes: %+v", a.Findings)
+	}
+	if a := check(t, tiers(60, 58, 47)); len(a.Findings) != 0 {
+		t.Errorf("with everything as narrow as the door: %+v", a.Findings)
+	}
+	// Within a tenth nobody has forgotten anything; and a layer that is busy with its
+	// own work is not narrow because of what it waits for.
+	if a := check(t, tiers(156, 136, 120)); find(a.Findings, "door_narrower") != nil {
+		t.Errorf("2720/s before 3000/s: %+v", a.Findings)
+	}
+	top := tiers(156, 150, 120)
+	top.Layers[0].Service, top.Layers[0].Limit = Service{Mean: 900 * ms}, 300
+	if a := check(t, top); find(a.Findings, "door_narrower") != nil {
+		t.Errorf("900ms of own work: %+v", a.Findings)
+	}
+	// Replicas share the slots that are needed.
+	top = tiers(10, 150, 120)
+	top.Layers[0].Replicas = Range{4, 4}
+	said(t, find(check(t, top).Findings, "door_narrower").Fix, "the limit of gateway from 10 to 39", "over 4 limits")
+	// Nothing is known of the database, whose time the slots of the api are held for too.
+	top = tiers(60, 58, 1)
+	top.Layers[2] = Layer{Name: "database", Wait: 100 * ms}
+	if f := find(check(t, top).Findings, "service_unknown"); f == nil || f.Where != "gateway" {
+		t.Errorf("%+v", check(t, top).Findings)
+	}
+}
+
+// The promise of a layer includes the waits behind it.
+func TestWaitsAgainstObjective(t *testing.T) {
+	top := tiers(200, 150, 60)
+	top.Layers[0].Objective, top.Layers[0].Depth = 800*ms, 1100
+	f := find(check(t, top).Findings, "waits_exceed_objective")
+	if f == nil {
+		t.Fatal("733 ms here and more further in fit 800 ms")
+	}
+	said(t, f.Text, "its objective is 800ms", "733ms here and 93.3ms further in")
+	top.Layers[0].Depth = 0
+	if f := find(check(t, top).Findings, "waits_exceed_objective"); f != nil {
+		t.Errorf("with the derived depth: %+v", f)
+	}
+}
+
+// The agreement on a topology: what is of a replica says so, and nothing promises
+// more than the whole can do.
+func TestSheetOfLayers(t *testing.T) {
+	top := Topology{Deadline: 2 * time.Second, Layers: []Layer{
+		{Name: "gateway", Limit: 2000, Replicas: Range{3, 3}, Service: Service{Mean: 20 * ms}, Objective: 900 * ms, Attempts: 3},
+		{Name: "database", Limit: 240, Service: Service{Mean: 40 * ms}, Objective: 800 * ms, Attempts: 2},
+	}}
+	a := check(t, top)
+	sheet := a.Markdown("goodput plan x.yaml")
+	near(t, "the whole", a.Rate, 6000, 1e-6)
+	said(t, sheet, "The whole does 6000/s at the door, as much as its narrowest layer: database: 240 slots / 40ms held",
+		"Up to 6000/s at the door, for all replicas together, nothing is refused", "| 3x | 18000/s | 6000/s | 12000/s, 66.7 % |",
+		"## gateway: each of its 3 limiters", "## database: its only limiter", "It gets no more than 2000/s done: database bounds the whole",
+		"becomes 3 x 2 = 6 calls", "gateway tries at most 3 times in all", "## Still open")
+	if n := strings.Count(sheet, "nothing is refused but"); n != 1 {
+		t.Errorf("%d promises of what is not refused:\n%s", n, sheet)
+	}
+	if strings.Contains(sheet, "Up to 100000/s") || strings.Contains(sheet, "| 1.5x | 150000/s") {
+		t.Errorf("an overload that cannot come is promised:\n%s", sheet)
+	}
+	sheet = check(t, tiers(156, 150, 120)).Markdown("x")
+	said(t, sheet, "No overload gets here: at most 150 requests come at once for 120 slots, and the other 30 fit the queue",
+		"No overload gets here: at most 156 requests come at once for 150 slots, and the other 6 fit")
 }

@@ -82,6 +82,7 @@ func Check(t Topology) (*Layers, error) {
 	}
 	a.Waits, a.Services = seconds(a.Waits).Seconds(), seconds(a.Services).Seconds() // 2.4, not 2.4000000000000004
 	a.checkWaits()
+	a.checkObjectives()
 	a.checkAttempts()
 	a.checkDoors()
 	for _, r := range t.Resources {
@@ -115,7 +116,9 @@ func (a *Layers) plan() error {
 		l, h, one := a.in.Layers[i], &holds[i], &a.Layers[i]
 		*one = LayerAnswer{Name: l.Name, Calls: l.amplifies()}
 		if h.work != nil {
-			h.Waits = min(h.Waits, further)
+			if h.Waits = min(h.Waits, further); !h.waitsMatter() {
+				h.Waits = 0
+			}
 			one.Hold = h
 		}
 		if l.planned() {
@@ -209,6 +212,26 @@ func (a *Layers) checkWaits() {
 		fmt.Sprintf("the waits of the layers add up to %s = %s%s; the deadline is %s: a request may wait its full time everywhere, break no bound, and be %s late.",
 			sum, brief(a.Waits), work, brief(a.Deadline), brief(over)),
 		"change "+fix+".")
+}
+
+// checkObjectives: what a layer promises includes the waits further in.
+func (a *Layers) checkObjectives() {
+	further := 0.0
+	for i := len(a.Layers) - 1; i >= 0; i-- {
+		l, objective := a.Layers[i], a.in.Layers[i].Objective.Seconds()
+		if l.Hold == nil {
+			further += l.Wait
+			continue
+		}
+		// A percent is for the rounding of a derived depth.
+		if all := l.Wait + further + l.Hold.Held; objective > 0 && further > 0 && all > 1.01*objective {
+			a.add(Warning, "waits_exceed_objective", l.Name,
+				fmt.Sprintf("its objective is %s, and a request that it admits may wait %s here and %s further in, and work %s: %s.",
+					brief(objective), brief(l.Wait), brief(further), brief(l.Hold.Held), brief(all)),
+				fmt.Sprintf("an objective of %s, or shorter queues further in.", brief(ceilMillis(all))))
+		}
+		further += l.Wait
+	}
 }
 
 // checkAttempts: each attempt waits again further in. From the bottom up, the

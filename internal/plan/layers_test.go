@@ -209,7 +209,7 @@ func TestLayers_F24(t *testing.T) {
 	if a := check(t, top); find(a.Findings, "limits_multiply") != nil {
 		t.Error("workers that share a limit multiply")
 	}
-	said(t, a.Markdown("goodput plan top.yaml"), "## search: what we refuse", "goodput plan top.yaml")
+	said(t, a.Markdown("goodput plan top.yaml"), "## search: each of its 10 limiters", "goodput plan top.yaml")
 	said(t, a.GoComment("goodput plan top.yaml"), "// search:", "60 slots / 54ms mean = 1111/s", "rule of thumb 80: p99 would be 44ms")
 }
 

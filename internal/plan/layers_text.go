@@ -9,33 +9,26 @@ import (
 func (a *Layers) Text() string {
 	p := &page{}
 	p.line("%s, from the door inwards; end-to-end deadline %s.\n", plural(len(a.Layers), "layer"), brief(a.Deadline))
-	p.line("%-20s %10s %8s %12s %9s %9s", "layer", "replicas", "limit", "requests/s", "wait", "calls")
+	p.line("%-18s %9s %9s %8s %12s %8s %8s", "layer", "replicas", "limit", "held", "requests/s", "wait", "calls")
 	for i, l := range a.Layers {
-		in := a.in.Layers[i]
-		replicas := (Range{max(in.Replicas.Min, 1), max(in.Replicas.Max, 1)}).String()
-		if in.Surge > 0 {
-			replicas += fmt.Sprintf("+%d", in.Surge)
-		}
-		limit, rate := "-", "-"
-		if in.Limit > 0 {
-			limit = fmt.Sprint(in.Limit)
-			if in.limits() > 1 {
-				limit += fmt.Sprintf(" x %d", in.limits())
-			}
+		held, rate := "-", "-"
+		if l.Hold != nil {
+			held = brief(l.Hold.Held)
 		}
 		if l.Rate > 0 {
 			rate = figures(l.Rate)
 		}
-		p.line("%-20s %10s %8s %12s %9s %9s", l.Name, replicas, limit, rate, brief(l.Wait), figures(l.Calls))
+		replicas, limit := a.in.Layers[i].sizes()
+		p.line("%-18s %9s %9s %8s %12s %8s %8s", l.Name, replicas, limit, held, rate, brief(l.Wait), figures(l.Calls))
 	}
-	p.prose("", "requests/s: at the door, that the fewest replicas complete. calls: at the next layer for one that arrives, if all fail.")
+	p.prose("", "held: a slot, for the work of the layer and for all that is further in, on average, if nobody waits there. "+
+		"requests/s: at the door, slots / held of the fewest replicas together. wait: the longest. calls: at the next layer for one that arrives, if all fail.")
 	p.line("")
 	a.sums(p)
-	for _, l := range a.Layers {
+	for i, l := range a.Layers {
 		if l.Limiter != nil {
 			p.line("")
-			p.prose(l.Name+": ", fmt.Sprintf("%s. Service %s. In force at 1.5x / 3x / 10x: %d / %d / %d.", l.Limiter.DepthReason, l.Limiter.serviceSaid(),
-				l.Limiter.Standing[0].Depth, l.Limiter.Standing[1].Depth, l.Limiter.Standing[2].Depth))
+			p.prose(l.Name+": ", a.about(i))
 		}
 	}
 	tell(p, a.Findings)
@@ -43,6 +36,65 @@ func (a *Layers) Text() string {
 		p.line("\nNothing is wrong with it.")
 	}
 	return p.String()
+}
+
+// sizes returns the replicas and the limit as the columns of a table say them.
+func (l Layer) sizes() (replicas, limit string) {
+	replicas = (Range{max(l.Replicas.Min, 1), max(l.Replicas.Max, 1)}).String()
+	if l.Surge > 0 {
+		replicas += fmt.Sprintf("+%d", l.Surge)
+	}
+	if l.Limit == 0 {
+		return replicas, "-"
+	}
+	limit = fmt.Sprint(l.Limit)
+	if l.limits() > 1 {
+		limit += fmt.Sprintf(" x %d", l.limits())
+	}
+	return replicas, limit
+}
+
+// about says how the limiter of layer i comes to its numbers.
+func (a *Layers) about(i int) string {
+	l, one := a.in.Layers[i], a.Layers[i]
+	p, h := one.Limiter, one.Hold
+	text := "Service " + p.serviceSaid() + "."
+	if h.next != "" {
+		text = fmt.Sprintf("A slot is held for %s = %s.", h.Said(), brief(p.ServiceMean))
+		if p.ServiceAssumed {
+			text += fmt.Sprintf(" Its own work is taken as %s, since its shape is not said.", Service{Mean: seconds(h.Own)})
+		}
+	}
+	if n := l.copies(); n > 1 {
+		text += fmt.Sprintf(" Each of the %d limiters:", n)
+	}
+	text += " " + p.DepthReason + "."
+	switch {
+	case h.nobodyWaits():
+		text += fmt.Sprintf(" Nobody waits here: at most %d come at once for its %s.", h.Outside, plural(h.Slots, "slot"))
+	default:
+		text += fmt.Sprintf(" In force at 1.5x / 3x / 10x: %d / %d / %d.", p.Standing[0].Depth, p.Standing[1].Depth, p.Standing[2].Depth)
+	}
+	return text
+}
+
+// copies is how many limiters a layer has, of the fewest replicas.
+func (l Layer) copies() int {
+	fewest, _ := l.replicas()
+	return fewest * l.limits()
+}
+
+// bound says what bounds the whole, with its arithmetic.
+func (a *Layers) bound() string {
+	n := a.layer(a.Narrowest)
+	text := fmt.Sprintf("%s: %s / %s held", n.Name, plural(n.Hold.Slots, "slot"), brief(n.Hold.Held))
+	if n.needs > 1 {
+		text += fmt.Sprintf(" / %s calls for each request", figures(n.needs))
+	}
+	if a.Rate < 0.99*n.Rate {
+		text += fmt.Sprintf(" = %s, less what layers that are about as narrow wait for one another", perSecond(n.Rate))
+	}
+	return text
 }
 
 // sums are what only all layers together show.
@@ -62,7 +114,7 @@ func (a *Layers) sums(p *page) {
 	if len(waits) > 0 {
 		text := strings.Join(waits, " + ")
 		if a.Services > 0 {
-			text += fmt.Sprintf("; %s with %s of mean service", brief(a.Waits+a.Services), brief(a.Services))
+			text += fmt.Sprintf("; %s with %s of work", brief(a.Waits+a.Services), brief(a.Services))
 		}
 		p.fact("waits", brief(a.Waits), fmt.Sprintf("%s; the deadline is %s%s", text, brief(a.Deadline), strings.Join(reasons, "")))
 	}
@@ -84,41 +136,8 @@ func (a *Layers) sums(p *page) {
 		p.fact(t.Layer+" fan-out", percent(t.Slow), fmt.Sprintf("of the requests are slow with 1 %% of %d calls; the p99 is the %s of a call", t.Calls, fineQuantile(t.Quantile)))
 	}
 	if a.Narrowest != "" {
-		p.fact("narrowest", perSecond(a.Rate), a.Narrowest)
+		p.fact("NARROWEST", perSecond(a.Rate), a.bound())
 	}
-}
-
-// Markdown returns the agreement sheets of the layers, after what holds for all.
-func (a *Layers) Markdown(again string) string {
-	p := &page{}
-	p.line("# Agreement: %s, end-to-end deadline %s\n", plural(len(a.Layers), "layer"), brief(a.Deadline))
-	p.line("| layer | requests/s | wait, at most | calls, if all fail |\n|---|---|---|---|")
-	for _, l := range a.Layers {
-		rate := "-"
-		if l.Rate > 0 {
-			rate = perSecond(l.Rate)
-		}
-		p.line("| %s | %s | %s | %s |", l.Name, rate, brief(l.Wait), figures(l.Calls))
-	}
-	for _, u := range a.Resources {
-		p.line("\n%s: %d of %d (%s).", u.Name, u.Demand, u.Limit, u.Sum)
-	}
-	p.line("")
-	for _, f := range a.Findings {
-		where := ""
-		if f.Where != "" {
-			where = f.Where + ": "
-		}
-		p.line("- Open, %s: %s%s To fix it: %s", f.Level, where, f.Text, f.Fix)
-	}
-	p.line("\nMade with `%s`.", again)
-	for _, l := range a.Layers {
-		if l.Limiter != nil {
-			sheet := strings.Replace(l.Limiter.Markdown(again), "# Agreement: what", "# "+l.Name+": what", 1)
-			p.line("\n%s", strings.ReplaceAll("\n"+sheet, "\n#", "\n##")[1:])
-		}
-	}
-	return p.String()
 }
 
 // GoComment returns a comment for each layer that has a plan.

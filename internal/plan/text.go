@@ -133,16 +133,12 @@ func (l *Limiter) overload(p *page) {
 	p.prose("", fmt.Sprintf("An overload that lasts, played by the core itself (seed %d%s):", Seed, of))
 	p.line("%6s %9s %9s %17s %8s %7s %8s %7s", "load", "offered", "in time", "refused", "wait p50", q, "resp p50", q)
 	for _, e := range l.Expected {
-		p.line("%5gx %9s %9s %9s %7s  %7s %7s  %7s %7s", e.Load, perSecond(e.Offered), perSecond(round3(e.InTime)), perSecond(round3(e.Refused)),
+		inTime, refused := e.shown()
+		p.line("%5gx %9s %9s %9s %7s  %7s %7s  %7s %7s", e.Load, perSecond(e.Offered), perSecond(inTime), perSecond(refused),
 			percent(round3(e.Refused/e.Offered)), brief(e.P50Wait), brief(e.P99Wait), brief(e.P50Response), brief(e.P99Response))
 	}
 	if l.Retries != nil {
-		var becomes []string
-		for _, r := range l.Retries.Load {
-			becomes = append(becomes, fmt.Sprintf("%gx becomes %.3gx", r.Load, r.Becomes))
-		}
-		p.prose("", fmt.Sprintf("That is without retries. With clients that try %d times in all, %s: 1 / (1 - (1 - 1/load)^(1/%d)). Only refusals that are cheap survive it.",
-			l.Retries.Attempts, strings.Join(becomes, ", "), l.Retries.Attempts))
+		p.prose("", fmt.Sprintf("That is without retries. %s Only refusals that are cheap survive it.", l.Retries.said()))
 	}
 	p.line("")
 }

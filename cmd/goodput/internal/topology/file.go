@@ -1,6 +1,7 @@
 package topology
 
 import (
+	_ "embed" // Example
 	"fmt"
 	"strings"
 	"time"
@@ -8,6 +9,11 @@ import (
 	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
 	"github.com/goodput/goodput/internal/plan"
 )
+
+// Example is a topology with a word about each key.
+//
+//go:embed example.yaml
+var Example []byte
 
 // A file of a topology, all of whose errors are reported at once:
 //
@@ -50,7 +56,7 @@ func Read(name string, src []byte) (plan.Topology, error) {
 	root.Need("version", "1").Whole(1, 1)
 	root.Need("deadline", "2s")
 	t := plan.Topology{Deadline: r.span(root, "", "deadline")}
-	for i, n := range root.Need("layers", "[{name: api, limit: 20}]").List(mostLayers) {
+	for i, n := range root.Need("layers", "[{name: api, limit: 20}]; goodput plan --print prints a whole file").List(mostLayers) {
 		t.Layers = append(t.Layers, r.layer(n, fmt.Sprintf("layers[%d]", i)))
 	}
 	for i, n := range root.Get("resources").List(mostLayers) {

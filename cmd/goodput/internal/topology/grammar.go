@@ -13,7 +13,7 @@ import (
 	"github.com/goodput/goodput/internal/plan"
 )
 
-const serviceForms = "50ms, 50ms:fixed, 50ms:exp, 50ms:lognormal:2 or 50ms:p99:300ms"
+const serviceForms = "50ms, 50ms:fixed, 50ms:exp, 50ms:lognormal:2 or 50ms:p99:300ms, with spaces or colons"
 
 // A Service is a service time: its mean, and its shape if that is known.
 type Service struct {
