@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/goodput/goodput/cmd/goodput/internal/report"
+	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
 )
 
 // An output is where a report goes, and as what.
@@ -64,4 +65,21 @@ func (o output) write(stdout io.Writer, text []byte) (err error) {
 		return fmt.Errorf("write the result: %w", err)
 	}
 	return nil
+}
+
+// readYAML reads a file, or stdin for -, up to what it may have: some have no end.
+func readYAML(name string) ([]byte, error) {
+	f := os.Stdin
+	if name != "-" {
+		var err error
+		if f, err = os.Open(name); err != nil {
+			return nil, err
+		}
+		defer f.Close()
+	}
+	text, err := io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
+	if len(text) > strictyaml.MaxBytes {
+		return nil, fmt.Errorf("%s is larger than a file of this kind may be, %d bytes", name, strictyaml.MaxBytes)
+	}
+	return text, err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/goodput/goodput/cmd/goodput/internal/flags"
@@ -125,7 +124,7 @@ func (c *planCmd) Run(stdout io.Writer) error {
 }
 
 func (c *planCmd) layers(stdout io.Writer) error {
-	src, err := c.read()
+	src, err := readYAML(c.File)
 	if err != nil {
 		return usage(err)
 	}
@@ -150,13 +149,6 @@ func (c *planCmd) name() string {
 		return "stdin"
 	}
 	return c.File
-}
-
-func (c *planCmd) read() ([]byte, error) {
-	if c.File == "-" {
-		return io.ReadAll(io.LimitReader(os.Stdin, topology.MaxBytes+1))
-	}
-	return os.ReadFile(c.File)
 }
 
 // An answer can be said in words in several ways.

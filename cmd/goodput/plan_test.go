@@ -167,6 +167,7 @@ func TestPlanWrongUsage(t *testing.T) {
 		want []string
 	}{
 		{[]string{"plan"}, []string{"--limit is required", "topology"}},
+		{[]string{"plan", "/dev/zero"}, []string{"/dev/zero is larger than a file of this kind may be"}},
 		{[]string{"plan", "--limit", "60"}, []string{"--service is required"}},
 		{[]string{"plan", "--service", "50ms"}, []string{"--limit is required"}},
 		{[]string{"plan", "--limit", "60", "--service", "50"}, []string{"--service", `"50"`, "50ms:lognormal:2"}},

@@ -113,7 +113,10 @@ type source struct {
 
 func (c *simulateCmd) sources() (all []source, err error) {
 	for _, name := range c.Files {
-		text, err := readScenario(name)
+		text, err := readYAML(name)
+		if errors.Is(err, fs.ErrNotExist) && slices.Contains(builtin.Names(), name) {
+			err = fmt.Errorf("%w, but %s is part of the program: --builtin %s", err, name, name)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -131,27 +134,6 @@ func (c *simulateCmd) sources() (all []source, err error) {
 		all = append(all, source{file, "--builtin " + name, text})
 	}
 	return all, nil
-}
-
-// readScenario reads a file up to what a scenario may have: some have no end.
-func readScenario(name string) ([]byte, error) {
-	f := os.Stdin
-	if name != "-" {
-		var err error
-		f, err = os.Open(name)
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && slices.Contains(builtin.Names(), name):
-			return nil, fmt.Errorf("%w, but %s is part of the program: --builtin %s", err, name, name)
-		case err != nil:
-			return nil, err
-		}
-		defer f.Close()
-	}
-	text, err := io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
-	if len(text) > strictyaml.MaxBytes {
-		return nil, fmt.Errorf("%s is larger than a scenario may be, %d bytes", name, strictyaml.MaxBytes)
-	}
-	return text, err
 }
 
 // load reads the sources, with what the command line says differently. Everything
