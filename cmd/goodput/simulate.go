@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"github.com/goodput/goodput/cmd/goodput/internal/builtin"
 	"github.com/goodput/goodput/cmd/goodput/internal/report"
 	"github.com/goodput/goodput/cmd/goodput/internal/scenario"
-	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
 	"github.com/goodput/goodput/internal/sim"
 )
 
