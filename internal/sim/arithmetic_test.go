@@ -208,6 +208,13 @@ func TestAIMDCollapses(t *testing.T) {
 			}
 			e := over(t, s, 3, ratioAt(load, 20*time.Second))[0]
 			t.Logf("CV %v, load %v: %v of what could be done", c.cv, load, e)
+			if c.cv >= 0.5 {
+				// The floor, without a queue: Erlang's loss of 4 slots, and 0.3 points for the
+				// few moments at one slot more.
+				offered := load * slots
+				e.near(t, fmt.Sprintf("CV %v, load %v", c.cv, load), offered*(1-theory.ErlangB(4, offered))/slots/min(load, 1), 0.003)
+				continue
+			}
 			if e.mean+4*e.se < c.low || e.mean-4*e.se > c.high {
 				t.Errorf("CV %v, load %v: %v, want %v to %v", c.cv, load, e, c.low, c.high)
 			}

@@ -69,8 +69,8 @@ func TestRestartsOfInstances(t *testing.T) {
 	if got, want := c.Good.Sum, 40*0.2; got < want-1e-6 || got > want+1e-6 {
 		t.Errorf("after the restart all take %v s, want %v", got, want)
 	}
-	if a := r.Tiers[0].Stats.Arrivals; a == 0 || a > 30 {
-		t.Errorf("the first core knows of %d arrivals, want its part of the last 40", a)
+	if a := r.Tiers[0].Stats; a.Arrivals == 0 || a.Arrivals > 30 || a.InUse != 0 {
+		t.Errorf("the first core knows of %d arrivals, %d in use; want its part of the last 40, which have ended", a.Arrivals, a.InUse)
 	}
 
 	// A body that is too large kills one. Another takes what comes, as fast as ever.
