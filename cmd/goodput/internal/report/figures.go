@@ -29,7 +29,8 @@ type Figures struct {
 	Attempts  Figure // per request
 	Wasted    Figure // share of the work that was done for answers that came too late
 	P50, P99  Figure // from arrival to answer, of all attempts that got a slot
-	Told      Figure // from arrival to refusal, median
+	GoodP50   Figure // from arrival to answer, of the requests that were answered in time
+	Told      Figure // from arrival to refusal, median; none of fewer refusals than are shown
 	PeakQueue Figure // requests that waited in one limiter, the fullest of all tiers
 }
 
@@ -73,9 +74,23 @@ func (p Policy) count(of func(*sim.Result) *sim.Tally) Figures {
 		Wasted:   over(func(t *sim.Tally, _ time.Duration) float64 { return t.Wasted.Seconds() / t.Work.Seconds() }),
 		P50:      over(func(t *sim.Tally, _ time.Duration) float64 { return quantile(&t.Latency, 0.50) }),
 		P99:      over(func(t *sim.Tally, _ time.Duration) float64 { return quantile(&t.Latency, 0.99) }),
-		Told:     over(func(t *sim.Tally, _ time.Duration) float64 { return quantile(&t.Told, 0.50) }),
+		GoodP50:  over(func(t *sim.Tally, _ time.Duration) float64 { return quantile(&t.Good, 0.50) }),
+		Told:     over(told),
 	}
 }
+
+// told is NaN where no request was refused, as far as a table shows it. The histogram
+// also has those whose clients gave up while they waited: with hardly a refusal it is
+// about them alone, and says seconds where nobody was told anything.
+func told(t *sim.Tally, _ time.Duration) float64 {
+	if !seen(share(t.Refused, t.Requests)) {
+		return math.NaN()
+	}
+	return quantile(&t.Told, 0.50)
+}
+
+// seen reports whether a share is shown as more than 0.0 %.
+func seen(share float64) bool { return share >= 0.0005 }
 
 // over is the mean of f over the runs of p for which it is a number.
 func (p Policy) over(f func(*sim.Result) float64) (out Figure) {

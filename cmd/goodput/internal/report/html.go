@@ -81,7 +81,10 @@ type page struct {
 	Met          int // of the criteria
 	Seeds        string
 	Heads        []column
+	Legend       []string
+	After        int // columns to the right of a ceiling's
 	Rows         []row
+	Whole        string // where 100 % is in a bar, in percent of the longest; "" at its end
 	Bounds       []bound
 	Ends         []end
 	Derivations  []derived
@@ -92,7 +95,7 @@ type page struct {
 type row struct {
 	Place  int // of its colour
 	Name   string
-	Bar    string // width in percent
+	Bar    string // width in percent of the longest
 	Cells  []cell
 	Shares []slice // of its requests, by end
 }
@@ -136,34 +139,49 @@ func (r *Report) page(data []byte) *page {
 	p := &page{
 		Report: r, Title: "goodput report", ContentPolicy: contentPolicy,
 		Style: template.CSS(style), Script: template.JS(script), Data: template.JS(data),
-		SaidMeasured: r.measured(), Seeds: r.seeds(), Heads: columns, Ends: ends, Derivations: r.derivations(),
+		SaidMeasured: r.measured(), Met: r.met(), Seeds: r.seeds(), Heads: r.columns(), Legend: r.legend(),
+		Ends: ends, Derivations: r.derivations(),
 	}
+	p.After = len(p.Heads) - 3 // offered, goodput, goodput %
 	if r.Scenario != "" {
 		p.Title = r.Scenario + " · " + p.Title
 	}
-	for _, c := range r.Criteria {
-		if c.Met {
-			p.Met++
-		}
+	longest := r.longest()
+	if longest > 1 {
+		p.Whole = width(1 / longest)
 	}
 	for i, one := range r.Policies {
-		p.Rows = append(p.Rows, rowOf(i, one))
-		p.Details = append(p.Details, r.detailOf(i, one))
+		at := r.rowOf(i, one, longest)
+		p.Rows = append(p.Rows, at)
+		p.Details = append(p.Details, detailOf(one, at))
 	}
 	for _, c := range r.ceilings() {
-		p.Bounds = append(p.Bounds, bound{c.Name, rate.show(c.Rate), percent.show(c.Ratio), width(c.Ratio)})
+		p.Bounds = append(p.Bounds, bound{c.Name, rate.show(c.Rate), percent.show(c.Ratio), width(c.Ratio / longest)})
 	}
 	return p
+}
+
+// longest is the goodput ratio that the longest bar stands for: 1, or more where a
+// ceiling is. All bars have one scale, or 100 would look like 214.
+func (r *Report) longest() float64 {
+	x := 1.0
+	for _, p := range r.Policies {
+		x = max(x, p.Figures().Ratio.Mean)
+	}
+	for _, c := range r.ceilings() {
+		x = max(x, c.Ratio)
+	}
+	return x
 }
 
 // palette is the number of colours in page.css; further policies take them again,
 // with other dashes.
 const palette = 8
 
-func rowOf(i int, p Policy) row {
+func (r *Report) rowOf(i int, p Policy, longest float64) row {
 	f := p.Figures()
-	out := row{Place: i % palette, Name: p.Name, Bar: width(f.Ratio.Mean)}
-	for _, c := range columns {
+	out := row{Place: i % palette, Name: p.Name, Bar: width(f.Ratio.Mean / longest)}
+	for _, c := range r.columns() {
 		x := c.figure(&f)
 		out.Cells = append(out.Cells, cell{c.Key, x.plain(c.unit), x.spread(c.unit)})
 	}
@@ -182,16 +200,15 @@ func rowOf(i int, p Policy) row {
 	return out
 }
 
-// width is a share as the length of a bar. What is above the whole, as a goodput
-// ratio by chance is, ends with it.
+// width is a share as the length of a bar.
 func width(share float64) string {
 	return strconv.FormatFloat(100*min(max(share, 0), 1), 'f', 2, 64) + "%"
 }
 
-func (r *Report) detailOf(i int, p Policy) detail {
+func detailOf(p Policy, at row) detail {
 	run := p.Runs[0]
 	d := detail{
-		Row: rowOf(i, p), Goodput: p.Figures().Ratio.plain(percent), Seed: run.Seed,
+		Row: at, Goodput: p.Figures().Ratio.plain(percent), Seed: run.Seed,
 		Depths: (&Report{Policies: []Policy{p}}).derivations(), Tiers: run.Tiers,
 		Counts: []counted{countedOf("all", &run.Total)},
 	}

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 func html(t *testing.T, r *Report) string {
@@ -46,6 +47,8 @@ func TestWritten(t *testing.T) {
 	}
 	for name, r := range map[string]*Report{
 		"one": sample(len(shapes), 1), "runs": sample(4, 3), "single": sample(1, 1), "hostile": evil(),
+		"layers": layered(1), "zero": answeredIn(0, 20*time.Millisecond), "steps": answeredIn(96*time.Millisecond, 120*time.Millisecond),
+		"alike": answeredIn(500*time.Millisecond, 500*time.Millisecond), "slow": slow(430 * time.Millisecond),
 	} {
 		var page, doc bytes.Buffer
 		if err := r.HTML(&page); err != nil {
@@ -132,7 +135,7 @@ func TestPageHasTheFiguresOfTheText(t *testing.T) {
 	page, table := html(t, r), show(t, r, Columns, false)
 	for _, p := range r.Policies {
 		f := p.Figures()
-		for _, c := range columns {
+		for _, c := range r.columns() {
 			x := c.figure(&f)
 			want := fmt.Sprintf(`<td data-key="%s">%s<`, c.Key, x.plain(c.unit))
 			if !strings.Contains(page, want) {
@@ -149,7 +152,7 @@ func TestPageHasTheFiguresOfTheText(t *testing.T) {
 func TestBarsAreFull(t *testing.T) {
 	for i, p := range sample(len(shapes), 1).Policies {
 		at := 0.0
-		for _, s := range rowOf(i, p).Shares {
+		for _, s := range (&Report{Policies: []Policy{p}}).rowOf(i, p, 1).Shares {
 			var from, width float64
 			if _, err := fmt.Sscanf(s.From+" "+s.Width, "%f%% %f%%", &from, &width); err != nil {
 				t.Fatal(err)

@@ -83,6 +83,7 @@ type figures struct {
 	Wasted    *figure `json:"wasted_ratio"`
 	P50       *figure `json:"latency_p50_seconds"`
 	P99       *figure `json:"latency_p99_seconds"`
+	GoodP50   *figure `json:"good_p50_seconds"`
 	Told      *figure `json:"told_p50_seconds"`
 	PeakQueue *figure `json:"peak_queue"`
 }
@@ -142,7 +143,7 @@ type tier struct {
 	Name       string   `json:"name"`
 	PeakQueue  int      `json:"peak_queue"`
 	PeakBytes  int64    `json:"peak_bytes"`
-	PeakInUse  int      `json:"peak_in_use"`
+	PeakInUse  int      `json:"peak_running"`
 	PeakAge    number   `json:"peak_age_seconds"`
 	PeakBehind int      `json:"peak_behind"`
 	Restarts   int      `json:"restarts"`
@@ -184,7 +185,9 @@ type derivation struct {
 }
 
 // A series has one element per bin in each array. Counts are of the bin, the rest is
-// so at its end; -1 is no bound.
+// so at its end; -1 is no bound. It is about the first tier. Waiting, running and
+// behind are requests, limit and depth are units of cost: where requests cost two,
+// 30 of them take a limit of 60.
 type series struct {
 	End      []number `json:"end_seconds"`
 	Arrivals []uint64 `json:"arrivals"`
@@ -194,7 +197,7 @@ type series struct {
 	Failed   []uint64 `json:"failed"`
 	Attempts []uint64 `json:"attempts"`
 	Waiting  []int    `json:"waiting"`
-	InUse    []int    `json:"in_use"`
+	InUse    []int    `json:"running"`
 	Age      []number `json:"age_seconds"`
 	Limit    []int    `json:"limit"`
 	Depth    []int    `json:"depth"`
@@ -251,7 +254,7 @@ func figuresOf(f Figures) figures {
 	return figures{
 		Offered: f.Offered.json(), Capacity: f.Capacity.json(), Goodput: f.Goodput.json(), Ratio: f.Ratio.json(),
 		Refused: f.Refused.json(), Late: f.Late.json(), Failed: f.Failed.json(), Attempts: f.Attempts.json(),
-		Wasted: f.Wasted.json(), P50: f.P50.json(), P99: f.P99.json(), Told: f.Told.json(), PeakQueue: f.PeakQueue.json(),
+		Wasted: f.Wasted.json(), P50: f.P50.json(), P99: f.P99.json(), GoodP50: f.GoodP50.json(), Told: f.Told.json(), PeakQueue: f.PeakQueue.json(),
 	}
 }
 

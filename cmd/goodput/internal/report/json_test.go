@@ -287,7 +287,7 @@ func TestFiguresOfClasses(t *testing.T) {
 			t.Errorf("class %d has a capacity or a queue of its own", i)
 		}
 	}
-	if got := show(t, r, Columns, false); !strings.Contains(got, "\n  flood             2.00    0.50    25.0    75.0") || !strings.Contains(got, classLegend) {
+	if got := show(t, r, Columns, false); !strings.Contains(got, "\n  flood            2.00    0.50    25.0    75.0") || !strings.Contains(got, "goodput % of a class: answered in time, of its own requests.") {
 		t.Errorf("no class in\n%s", got)
 	}
 	p.Runs[0].Classes = p.Runs[0].Classes[:1]

@@ -85,31 +85,6 @@ func (r *Report) check() error {
 	return nil
 }
 
-// measured is the sentence beside the rule of thumb.
-func (r *Report) measured() string {
-	if r.Measured != "" {
-		return r.Measured
-	}
-	p := r.Policies[0]
-	f := p.Figures()
-	s := fmt.Sprintf("%s answers %s/s in time", p.Name, f.Goodput.plain(rate))
-	if f.Ratio.Runs > 0 {
-		s += fmt.Sprintf(", %s %% of what was possible", f.Ratio.plain(percent))
-	}
-	s += fmt.Sprintf("; %s %% are refused", f.Refused.plain(percent))
-	switch {
-	case f.Told.Runs == 0:
-	case f.Told.Mean < 10e-6: // is shown as 0.01 ms or less
-		s += ", half of them at once"
-	default:
-		s += fmt.Sprintf(", half of them within %s ms", f.Told.plain(millis))
-	}
-	if f.P99.Runs > 0 {
-		s += fmt.Sprintf("; of what got a slot p99 is %s ms", f.P99.plain(millis))
-	}
-	return s + "."
-}
-
 // seeds says which seeds the runs had, and what the ± beside a figure is.
 func (r *Report) seeds() string {
 	n := len(r.Policies[0].Runs)
@@ -137,39 +112,3 @@ func (r *Report) derivations() (lines []derived) {
 }
 
 type derived struct{ Name, Line string }
-
-// A ceiling is a bound that is named beside the policies.
-type ceiling struct {
-	Name  string
-	Ratio float64 // goodput ratio
-	Rate  float64 // requests per second
-}
-
-// ceilings are those that are known, capacity first. Rates are those of the first
-// policy: all met the same load.
-func (r *Report) ceilings() (out []ceiling) {
-	f := r.Policies[0].Figures()
-	possible := min(f.Offered.Mean, f.Capacity.Mean)
-	add := func(name string, ratio float64) {
-		if ratio > 0 && f.Ratio.Runs > 0 {
-			out = append(out, ceiling{name, ratio, ratio * possible})
-		}
-	}
-	if f.Offered.Mean < f.Capacity.Mean {
-		add("all that was offered", 1)
-	} else {
-		add("capacity", 1)
-	}
-	c := r.Ceilings
-	add("no queue (Erlang B)", c.NoQueue)
-	add("size-aware", c.SizeAware)
-	jobs := fmt.Sprint(c.Jobs)
-	if c.Jobs >= 10_000 {
-		jobs = fmt.Sprintf("%dk", c.Jobs/1000)
-	}
-	if !c.Exact {
-		jobs = "at most, " + jobs
-	}
-	add("clairvoyant, "+jobs+" jobs", c.Clairvoyant)
-	return out
-}

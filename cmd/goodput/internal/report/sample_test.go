@@ -85,7 +85,7 @@ func (s shape) result(seed uint64) *sim.Result {
 	}
 	r.Tiers = []sim.TierResult{{
 		Name: "service", PeakQueue: s.waiting(0), PeakBytes: 1 << 20, PeakInUse: 60,
-		PeakAge: 180 * time.Millisecond, Arrivals: 215_000, Served: 72_000, Refused: 143_000, Capacity: 1200,
+		PeakAge: 180 * time.Millisecond, Arrivals: r.Total.Attempts, Served: r.Total.Served, Refused: r.Total.Refused, Capacity: 1200,
 	}}
 	if s.name == "unbounded_fifo" {
 		r.Tiers[0].PeakQueue = s.waiting(60)

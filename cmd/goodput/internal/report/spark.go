@@ -66,3 +66,15 @@ func extent(policies []Policy) (length time.Duration, top float64) {
 	}
 	return length, top
 }
+
+// lasted is d as it is said of a run: 3m16s, 8.99s, 0.25s. More figures are of the
+// last arrival, not of the run.
+func lasted(d time.Duration) time.Duration {
+	switch {
+	case d >= 10*time.Second:
+		return d.Round(time.Second)
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond)
+	}
+	return d.Round(time.Millisecond)
+}

@@ -3,42 +3,61 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// A column is one figure of the table: eight of eight columns each leave 16 of 80
-// for the name.
+// A column is one figure of the table. Its width in a terminal leaves a blank before
+// the longest of its heads, the first has the one of the name; with all that can be
+// there 14 of 80 are left for that.
 type column struct {
 	Key    string    // of the figure in the JSON
 	Heads  [2]string // the second line is the unit
+	width  int       // in a terminal; 0: the page alone has room for it
 	unit   unit
 	figure func(*Figures) Figure
+	worth  func(*Report) bool // whether it says anything; nil is always
 }
 
 const (
-	columnWidth = 8
-	minName     = Columns - 8*columnWidth
-	maxName     = 28
+	minName = 16
+	maxName = 28
 )
 
-var columns = []column{
-	{"offered_per_second", [2]string{"offered", "/s"}, rate, func(f *Figures) Figure { return f.Offered }},
-	{"goodput_per_second", [2]string{"goodput", "/s"}, rate, func(f *Figures) Figure { return f.Goodput }},
-	{"goodput_ratio", [2]string{"goodput", "%"}, percent, func(f *Figures) Figure { return f.Ratio }},
-	{"refused_ratio", [2]string{"refused", "%"}, percent, func(f *Figures) Figure { return f.Refused }},
-	{"latency_p50_seconds", [2]string{"p50", "ms"}, millis, func(f *Figures) Figure { return f.P50 }},
-	{"latency_p99_seconds", [2]string{"p99", "ms"}, millis, func(f *Figures) Figure { return f.P99 }},
-	{"told_p50_seconds", [2]string{"told", "p50 ms"}, millis, func(f *Figures) Figure { return f.Told }},
-	{"peak_queue", [2]string{"queue", "peak"}, count, func(f *Figures) Figure { return f.PeakQueue }},
+var allColumns = []column{
+	{"offered_per_second", [2]string{"offered", "/s"}, 7, rate, func(f *Figures) Figure { return f.Offered }, nil},
+	{"goodput_per_second", [2]string{"goodput", "/s"}, 8, rate, func(f *Figures) Figure { return f.Goodput }, nil},
+	{"goodput_ratio", [2]string{"goodput", "%"}, 8, percent, func(f *Figures) Figure { return f.Ratio }, nil},
+	{"refused_ratio", [2]string{"refused", "%"}, 8, percent, func(f *Figures) Figure { return f.Refused }, nil},
+	{"failed_ratio", [2]string{"failed", "%"}, 7, percent, func(f *Figures) Figure { return f.Failed }, (*Report).fails},
+	{"latency_p50_seconds", [2]string{"p50", "ms"}, 7, millis, func(f *Figures) Figure { return f.P50 }, nil},
+	{"latency_p99_seconds", [2]string{"p99", "ms"}, 7, millis, func(f *Figures) Figure { return f.P99 }, nil},
+	{
+		"good_p50_seconds",
+		[2]string{"in time", "p50 ms"},
+		0, millis, func(f *Figures) Figure { return f.GoodP50 },
+		func(r *Report) bool { return r.some(Figures.apart) },
+	},
+	{
+		"told_p50_seconds",
+		[2]string{"told", "p50 ms"},
+		7, millis, func(f *Figures) Figure { return f.Told },
+		func(r *Report) bool { return r.some(func(f Figures) bool { return f.Told.Runs > 0 }) },
+	},
+	{"peak_queue", [2]string{"queue", "peak"}, 7, count, func(f *Figures) Figure { return f.PeakQueue }, nil},
 }
 
-// legend explains the columns, which have no room to.
-const legend = "goodput %: answered in time, of min(offered, capacity). p50, p99: from arrival to " +
-	"answer, of what got a slot. told: from arrival to a refusal. queue: most that waited in one limiter."
-
-const classLegend = "goodput % of a class: answered in time, of its own requests."
+// columns are those that say something about r.
+func (r *Report) columns() (out []column) {
+	for _, c := range allColumns {
+		if c.worth == nil || c.worth(r) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
 
 // Text writes r for a terminal of width columns, at least 80, with ANSI colours if
 // colour is set. Terminal knows both.
@@ -47,6 +66,7 @@ func (r *Report) Text(w io.Writer, width int, colour bool) error {
 		return err
 	}
 	t := &text{width: max(width, Columns), colour: colour}
+	t.columns = slices.DeleteFunc(r.columns(), func(c column) bool { return c.width == 0 })
 	t.name = t.nameWidth(r)
 	if r.Scenario != "" {
 		t.line(t.bold(clean(r.Scenario)))
@@ -74,10 +94,11 @@ func (r *Report) Text(w io.Writer, width int, colour bool) error {
 
 // A text is lines that fit a width.
 type text struct {
-	b      strings.Builder
-	width  int
-	name   int // columns of the name
-	colour bool
+	b       strings.Builder
+	width   int
+	name    int // width of the name
+	columns []column
+	colour  bool
 }
 
 // nameWidth fits the longest name into what the figures leave, up to maxName.
@@ -89,15 +110,19 @@ func (t *text) nameWidth(r *Report) int {
 			longest = max(longest, 2+utf8.RuneCountInString(clean(c.Name)))
 		}
 	}
-	return min(longest+1, maxName, t.width-len(columns)*columnWidth)
+	left := t.width
+	for _, c := range t.columns {
+		left -= c.width
+	}
+	return min(longest+1, maxName, left)
 }
 
 // table writes the policies, a second line under each with the standard errors, and
 // the ceilings in the columns that they are about.
 func (t *text) table(r *Report) {
 	for i, first := range []string{"policy", ""} {
-		heads := make([]string, len(columns))
-		for k, c := range columns {
+		heads := make([]string, len(t.columns))
+		for k, c := range t.columns {
 			heads[k] = c.Heads[i]
 		}
 		t.line(t.bold(t.row(first, heads)))
@@ -108,26 +133,41 @@ func (t *text) table(r *Report) {
 			t.figures("  "+clean(c.Name), p.Class(i), len(p.Runs))
 		}
 	}
-	t.line(t.dim(strings.Repeat("-", t.name+3*columnWidth)))
+	// What was offered is said above: the name of a ceiling has that column too.
+	name := t.name + t.columns[0].width
+	t.line(t.dim(strings.Repeat("-", name+t.columns[1].width+t.columns[2].width)))
 	for _, c := range r.ceilings() {
-		// What was offered is said above: the name has that column too.
-		name := pad(cut(c.Name, t.name+columnWidth-1), t.name+columnWidth)
-		t.line(name + cells([]string{rate.show(c.Rate), percent.show(c.Ratio)}))
+		t.line(pad(cut(c.Name, name-1), name) + cells(t.columns[1:], []string{rate.show(c.Rate), percent.show(c.Ratio)}))
 	}
 	for _, why := range r.Ceilings.Missing {
 		t.prose("", why)
 	}
+	t.good(r)
 	t.gap()
-	t.faint(legend)
-	if r.Policies[0].classes() != nil {
-		t.faint(classLegend)
+	for _, l := range r.legend() {
+		t.faint(l)
+	}
+}
+
+// good is a line for the column that the table has no room for, about the policies
+// for which it differs from the p50 that is there.
+func (t *text) good(r *Report) {
+	var all []string
+	for _, p := range r.Policies {
+		if f := p.Figures(); f.apart() {
+			all = append(all, p.Name+" "+f.GoodP50.plain(millis)+f.GoodP50.spread(millis)+" ms")
+		}
+	}
+	if len(all) > 0 {
+		t.gap()
+		t.prose("", "p50 of what was answered in time, where it is another: "+strings.Join(all, ", ")+".")
 	}
 }
 
 // figures writes a line, and one with the standard errors if there are several runs.
 func (t *text) figures(name string, f Figures, runs int) {
-	means, spreads := make([]string, len(columns)), make([]string, len(columns))
-	for k, c := range columns {
+	means, spreads := make([]string, len(t.columns)), make([]string, len(t.columns))
+	for k, c := range t.columns {
 		x := c.figure(&f)
 		means[k], spreads[k] = x.plain(c.unit), x.spread(c.unit)
 	}
@@ -138,15 +178,15 @@ func (t *text) figures(name string, f Figures, runs int) {
 }
 
 func (t *text) row(name string, figures []string) string {
-	return strings.TrimRight(pad(cut(name, t.name-1), t.name)+cells(figures), " ")
+	return strings.TrimRight(pad(cut(name, t.name-1), t.name)+cells(t.columns, figures), " ")
 }
 
 // cells sets figures to the right in their columns. One that fills its column takes
 // the blank before it too, up to 8 digits: 99 million a second.
-func cells(figures []string) string {
+func cells(columns []column, figures []string) string {
 	var b strings.Builder
-	for _, f := range figures {
-		b.WriteString(strings.Repeat(" ", max(columnWidth-utf8.RuneCountInString(f), 0)) + f)
+	for i, f := range figures {
+		b.WriteString(strings.Repeat(" ", max(columns[i].width-utf8.RuneCountInString(f), 0)) + f)
 	}
 	return b.String()
 }
@@ -158,7 +198,7 @@ func (t *text) sparks(r *Report) {
 		return // nobody was answered, or there is no series: the table says so
 	}
 	t.gap()
-	t.line(t.bold(fmt.Sprintf("goodput over %v, 0 to %s/s", length, rate.show(top))))
+	t.line(t.bold(fmt.Sprintf("goodput over %v, 0 to %s/s", lasted(length), rate.show(top))))
 	for _, p := range r.Policies {
 		t.line(pad(cut(clean(p.Name), t.name-1), t.name) + sparkline(p.Runs[0].Series, length, top, t.width-t.name))
 	}
@@ -199,7 +239,9 @@ func (t *text) end(r *Report) {
 	}
 	t.faint(seeds)
 	if r.Command != "" {
-		t.faint("again: " + r.Command)
+		for _, l := range command("again: ", clean(r.Command), t.width) {
+			t.line(t.dim(l))
+		}
 	}
 }
 

@@ -54,7 +54,7 @@ func TestTextOfRunsHasStandardErrors(t *testing.T) {
 func TestTextFitsItsWidth(t *testing.T) {
 	r := sample(len(shapes), 2)
 	r.Policies[1].Name = strings.Repeat("long-name-", 20)
-	r.About, r.Command = strings.Repeat("word ", 100), strings.Repeat("x", 300)
+	r.About, r.Command = strings.Repeat("word ", 100), strings.Repeat("--flag value ", 30)
 	r.Criteria[0].Text = strings.Repeat("criterion ", 30)
 	for _, width := range []int{0, 80, 100, 120} {
 		for _, l := range strings.Split(show(t, r, width, false), "\n") {
@@ -174,8 +174,8 @@ func TestMeasuredIsSaidFromTheFigures(t *testing.T) {
 		p    Policy
 		want string
 	}{
-		{reject, "reject answers 1176/s in time, 98.0 % of what was possible; 67.4 % are refused, half of them at once; of what got a slot p99 is 336 ms."},
-		{unbounded, "unbounded_fifo answers 22.9/s in time, 1.9 % of what was possible; 0.0 % are refused; of what got a slot p99 is 90475 ms."},
+		{reject, "reject answers 1176/s in time, 98.0 % of what the slots can do; 67.4 % are refused, half of them at once; of what got a slot p99 is 336 ms."},
+		{unbounded, "unbounded_fifo answers 22.9/s in time, 1.9 % of what the slots can do; 99.4 % are late or given up; 0.0 % are refused; of what got a slot p99 is 90475 ms."},
 		{unlimited, "goodput answers 1178/s in time; 67.2 % are refused, half of them within 0.14 ms; of what got a slot p99 is 320 ms."},
 	} {
 		if got := (&Report{Policies: []Policy{c.p}}).measured(); got != c.want {

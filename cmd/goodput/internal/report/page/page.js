@@ -9,6 +9,7 @@ const root = document.documentElement;
 const status = document.getElementById("status");
 const palette = 8; // --p0 to --p7 of the style sheet
 const dashes = [[], [7, 4], [2, 3], [9, 3, 2, 3]];
+const markDashes = [[3, 4], [1, 3]];
 const charts = []; // all that are drawn
 const hidden = new Set(); // policies that are not shown, by place
 
@@ -52,27 +53,48 @@ function clock(s, length) {
   const two = (n) => String(Math.floor(n)).padStart(2, "0");
   return s < 3600 ? Math.floor(s / 60) + ":" + two(s % 60) : Math.floor(s / 3600) + ":" + two((s / 60) % 60) + ":" + two(s % 60);
 }
+// floored is v rounded down to one digit. A logarithmic axis must begin there: from
+// 0.96 uPlot 1.6.32 steps to 1.1, which is no step that it knows, and for ever on.
+function floored(v) {
+  const step = 10 ** Math.floor(Math.log10(v));
+  return Number((Math.floor(v / step) * step).toPrecision(1));
+}
 // decades leaves the lines of a logarithmic grid that have a number.
 const decades = (u, splits) => splits.map((v) => (Number.isInteger(Number(Math.log10(v).toFixed(9))) ? v : null));
 const clockSteps = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400];
 
 // ---------------------------------------------------------------- what is drawn
 
-// Counts of a bin become rates by the width of the bin.
-function rates(series, counts) {
-  let begin = 0;
-  return series.end_seconds.map((end, i) => {
-    const width = end - begin;
-    begin = end;
-    return width > 0 ? counts[i] / width : null;
+// Counts of a bin become rates by the width of the bin, or of it and so many to both
+// sides of it.
+function rates(series, counts, reach = 0) {
+  const ends = series.end_seconds;
+  return ends.map((_, i) => {
+    const from = Math.max(i - reach, 0), to = Math.min(i + reach, ends.length - 1);
+    const width = ends[to] - (from > 0 ? ends[from - 1] : 0);
+    return width > 0 ? counts.slice(from, to + 1).reduce((a, b) => a + b) / width : null;
   });
 }
+// Of three lines and more the noise of a bin hides each other: they are means of
+// three bins, and the caption says of how long.
+const reach = doc.policies.length > 2 ? 1 : 0;
+function meanOver() {
+  const ends = doc.policies[0].series.end_seconds, n = ends.length;
+  return reach && n > 2 * reach ? ", mean over " + duration(((2 * reach + 1) * ends[n - 1]) / n) : "";
+}
+// The series are about the tier that requests come to first.
+const tiers = doc.policies[0].runs[0].tiers;
+const firstTier = tiers.length > 1 ? ` in ${tiers[0].name}, the first of ${tiers.length} tiers` : "";
+const ofTier = tiers.length > 1 ? " of " + tiers[0].name : "";
 // -1 is no bound: there is no line for it, and the legend says why.
 function bounded(label, values, rest) {
   const none = values.every((v) => v < 0);
   return { label: none ? label + ": no bound" : label, values: values.map((v) => (v < 0 ? null : v)), dash: [], width: 1.5, ...rest };
 }
 const any = (values) => values.some((v) => v > 0);
+
+// The choice of policies is the legend of all charts that have a line for each.
+const shared = doc.policies.length > 1;
 
 // Policies may have ended at different times: they are joined on the time.
 function overlay(values) {
@@ -94,17 +116,22 @@ const objectives = () => {
 };
 
 function goodputChart() {
-  const { x, ys } = overlay((p) => rates(p.series, p.series.in_time));
+  const { x, ys } = overlay((p) => rates(p.series, p.series.in_time, reach));
   const capacity = doc.policies[0].runs[0].capacity_per_second;
   return {
-    title: "Goodput", unit: "answers in time per second", x, time: true, format: short, series: perPolicy(ys),
+    title: "Goodput", unit: "answers in time per second" + meanOver(), x, shared, time: true, format: short, series: perPolicy(ys),
     marks: capacity > 0 ? [{ y: capacity, label: "capacity " + short(capacity) }] : [],
   };
 }
 
+// Behind the first limiter a no is a failure: where there are any, both are one line.
 function refusedChart() {
-  const { x, ys } = overlay((p) => rates(p.series, p.series.refused));
-  return { title: "Refused", unit: "requests told no per second", x, time: true, format: short, series: perPolicy(ys) };
+  const failed = doc.policies.some((p) => any(p.series.failed));
+  const { x, ys } = overlay((p) => rates(p.series, failed ? p.series.refused.map((n, i) => n + p.series.failed[i]) : p.series.refused, reach));
+  return {
+    title: failed ? "Refused or failed" : "Refused", unit: (failed ? "requests" : "requests told no") + " per second" + meanOver(),
+    x, shared, time: true, format: short, series: perPolicy(ys),
+  };
 }
 
 // The ages of two policies differ by a factor of a hundred: the scale is
@@ -113,7 +140,7 @@ function ageChart() {
   const floor = 0.001;
   const { x, ys } = overlay((p) => p.series.age_seconds.map((v) => Math.max(v, floor)));
   return {
-    title: "Queue age", unit: "of whoever has waited longest; 1 ms or less at the foot", x, time: true, log: "y", floor,
+    title: "Queue age", unit: `of whoever has waited longest${firstTier}; 1 ms or less at the foot`, x, shared, time: true, log: "y", floor,
     format: duration, series: perPolicy(ys), marks: objectives().map((s) => ({ y: s, label: "objective " + duration(s) })),
   };
 }
@@ -121,10 +148,17 @@ function ageChart() {
 // The share of what got a slot that was answered within x: a quantile is where a
 // line crosses its height.
 function latencyChart() {
+  // A logarithmic axis has no 0. Nobody waits for 10 µs: less is said to be that.
+  const floor = 1e-5;
   const dists = doc.policies.map((p) => p.runs[0].total.latency);
-  const x = [...new Set(dists.flatMap((d) => d.bounds_seconds.filter((b) => b !== null)))].sort((a, b) => a - b);
+  const bounds = dists.flatMap((d) => d.bounds_seconds.filter((b) => b !== null));
+  const x = [...new Set(bounds.map((b) => Math.max(b, floor)))].sort((a, b) => a - b);
   const ys = dists.map((d) => {
-    const at = new Map(d.bounds_seconds.map((b, i) => [b, d.counts[i]]));
+    const at = new Map();
+    d.bounds_seconds.forEach((b, i) => {
+      const to = b === null ? null : Math.max(b, floor);
+      at.set(to, (at.get(to) || 0) + d.counts[i]);
+    });
     let n = 0;
     return x.map((b) => (d.count ? (100 * (n += at.get(b) || 0)) / d.count : null));
   });
@@ -133,7 +167,7 @@ function latencyChart() {
   const last = x.findIndex((_, i) => ys.every((y) => y[i] === null || y[i] > 99.8));
   const cut = (v) => v.slice(Math.max(first - 1, 0), last < 0 ? v.length : last + 1);
   return {
-    title: "Latency", unit: "% of what got a slot, answered within", x: cut(x), log: "x", top: 100, format: percent, formatX: duration,
+    title: "Latency", unit: "% of what got a slot, answered within" + (bounds.some((b) => b < floor) ? "; 10 µs or less at the left" : ""), x: cut(x), shared, log: "x", top: 100, format: percent, formatX: duration,
     series: perPolicy(ys.map(cut)), marks: objectives().map((s) => ({ x: s, label: "objective " + duration(s) })),
   };
 }
@@ -158,7 +192,7 @@ function queueChart(p) {
   const s = p.series;
   const line = (label, values, name, more) => ({ label, values, colour: name, dash: [], width: 1.5, ...more });
   return {
-    title: "Queue", unit: "requests that wait", x: s.end_seconds, time: true, format: short,
+    title: "Queue" + ofTier, unit: "requests that wait; a depth is in units of cost", x: s.end_seconds, time: true, format: short,
     series: [
       line("waiting", s.waiting, "--p0", { width: 2.5, fill: true }),
       bounded("depth in force", s.depth, { colour: "--p1" }),
@@ -170,7 +204,7 @@ function queueChart(p) {
 
 function waitChart(p) {
   return {
-    title: "Queue age", unit: "of whoever has waited longest", x: p.series.end_seconds, time: true, format: duration,
+    title: "Queue age" + ofTier, unit: "of whoever has waited longest", x: p.series.end_seconds, time: true, format: duration,
     series: [{ label: "age", values: p.series.age_seconds, colour: "--p0", dash: [], width: 2.5, fill: true }],
     marks: objectives().map((s) => ({ y: s, label: "objective " + duration(s) })),
   };
@@ -179,10 +213,10 @@ function waitChart(p) {
 function limitChart(p) {
   const s = p.series;
   return {
-    title: "Limit", unit: "slots", x: s.end_seconds, time: true, format: short,
+    title: "Limit" + ofTier, unit: "in units of cost, of which a request that runs takes one or more", x: s.end_seconds, time: true, format: short,
     series: [
       bounded("limit", s.limit, { colour: "--p1", width: 2 }),
-      { label: "in use", values: s.in_use, colour: "--p0", dash: [], width: 1.5 },
+      { label: "running requests", values: s.running, colour: "--p0", dash: [], width: 1.5 },
     ],
   };
 }
@@ -199,19 +233,25 @@ class Chart {
     const figure = make(parent, "figure", { "aria-labelledby": id });
     const caption = make(figure, "figcaption", { id }, spec.title + " ");
     make(caption, "span", { class: "unit" }, spec.unit);
-    this.legend = make(figure, "ul", { class: "legend" });
-    this.entries = spec.series.map((s) => this.entry(s));
+    const legend = make(figure, "ul", { class: "legend" });
+    if (!spec.shared) this.entries = spec.series.map((s) => this.entry(legend, s));
+    this.levels = (spec.marks || []).map((m, i) => this.entry(legend, { label: m.label, dash: markDashes[i % markDashes.length], width: 1 }));
     this.host = make(figure, "div", { class: "plot", tabindex: "0", role: "img", "aria-label": this.summary() });
     this.host.addEventListener("keydown", (e) => this.key(e));
     this.host.addEventListener("blur", () => this.point(null));
+    if (spec.shared) {
+      this.tip = make(this.host, "ul", { class: "legend tip", hidden: "", "aria-hidden": "true" });
+      this.when = make(this.tip, "li", { class: "when" });
+      this.entries = spec.series.map((s) => this.entry(this.tip, s));
+    }
     this.table(figure);
     charts.push(this);
     this.draw();
     new ResizeObserver(() => this.plot.setSize(this.size())).observe(this.host);
   }
 
-  entry(s) {
-    const li = make(this.legend, "li");
+  entry(legend, s) {
+    const li = make(legend, "li");
     const svg = makeSVG(li, "svg", { class: "swatch", width: 22, height: 8, "aria-hidden": "true" });
     const stroke = makeSVG(svg, "line", { x1: 0, y1: 4, x2: 22, y2: 4, "stroke-width": Math.max(s.width, 2), "stroke-dasharray": s.dash.join(" ") });
     make(li, "span", { class: "label" }, s.label);
@@ -249,7 +289,7 @@ class Chart {
       ...this.size(),
       legend: { show: false },
       cursor: { y: false, points: { size: 6 }, sync: spec.time ? { key: "time", setSeries: false } : undefined },
-      scales: { x: { time: false, distr: spec.log === "x" ? 3 : 1, range: (_, min, max) => [min, max] }, y: this.scaleY() },
+      scales: { x: { time: false, distr: spec.log === "x" ? 3 : 1, range: (_, min, max) => this.rangeX(min, max) }, y: this.scaleY() },
       axes: [
         { ...axis("x"), size: 32, space: 60, incs: spec.time ? clockSteps : undefined, filter: spec.log === "x" ? decades : (_, v) => v, values: (_, v) => v.map((x) => (x === null ? "" : this.formatX(x))) },
         { ...axis("y"), size: 58, space: 34, values: (_, v) => v.map((x) => (x === null ? "" : spec.top ? x + " %" : spec.format(x))) },
@@ -258,7 +298,15 @@ class Chart {
       hooks: { draw: [(u) => this.marks(u)], setCursor: [(u) => this.follow(u)] },
     }, [spec.x, ...order.map((i) => spec.series[i].values)], this.host);
     this.entries.forEach((e, i) => e.stroke.setAttribute("stroke", colour(spec.series[i].colour)));
+    this.levels.forEach((e) => e.stroke.setAttribute("stroke", ink));
     this.show();
+  }
+
+  // rangeX is all of the data, or what was zoomed to. One point alone has a range too.
+  rangeX(min, max) {
+    if (this.spec.log !== "x") return [min, max];
+    const low = floored(min);
+    return [low, max > low ? max : 2 * low];
   }
 
   scaleY() {
@@ -280,38 +328,25 @@ class Chart {
     };
   }
 
-  // marks are levels that matter: the objective, the capacity.
+  // marks are levels that matter: the objective, the capacity. Their names are in the
+  // legend: in the plot they would lie on the lines, and on one another.
   marks(u) {
     const ctx = u.ctx, dpr = uPlot.pxRatio;
-    ctx.save();
-    ctx.font = 12 * dpr + "px system-ui, sans-serif";
-    ctx.lineJoin = "round";
-    ctx.textAlign = "left";
-    ctx.textBaseline = "alphabetic";
     const { left, top, width, height } = u.bbox;
-    for (const m of this.spec.marks || []) {
-      const text = ctx.measureText(m.label).width;
+    ctx.save();
+    ctx.strokeStyle = colour("--muted");
+    ctx.lineWidth = 1.5 * dpr;
+    (this.spec.marks || []).forEach((m, i) => {
       const flat = m.y !== undefined;
       const at = flat ? u.valToPos(m.y, "y", true) : u.valToPos(m.x, "x", true);
       const from = flat ? top : left, to = flat ? top + height : left + width;
-      if (at < from || at > to) continue;
-      ctx.strokeStyle = colour("--muted");
-      ctx.setLineDash([3 * dpr, 4 * dpr]);
-      ctx.lineWidth = dpr;
+      if (at < from || at > to) return;
+      ctx.setLineDash(markDashes[i % markDashes.length].map((n) => n * dpr));
       ctx.beginPath();
       ctx.moveTo(flat ? left : at, flat ? at : top);
       ctx.lineTo(flat ? left + width : at, flat ? at : top + height);
       ctx.stroke();
-      // The words stand on the ground of the page, so that lines do not cross them.
-      const x = flat ? left + width - text - 4 * dpr : at + (at + text + 8 * dpr > to ? -text - 5 * dpr : 5 * dpr);
-      const y = flat ? (at - 18 * dpr < top ? at + 15 * dpr : at - 6 * dpr) : top + height - 8 * dpr;
-      ctx.setLineDash([]);
-      ctx.lineWidth = 4 * dpr;
-      ctx.strokeStyle = colour("--ground");
-      ctx.strokeText(m.label, x, y);
-      ctx.fillStyle = colour("--muted");
-      ctx.fillText(m.label, x, y);
-    }
+    });
     ctx.restore();
   }
 
@@ -322,6 +357,13 @@ class Chart {
       const v = at === null || at === undefined ? undefined : u.data[this.column(i)][at];
       e.value.textContent = v === undefined ? "" : this.spec.format(v);
     });
+    if (!this.tip) return;
+    this.tip.hidden = at === null || at === undefined;
+    if (this.tip.hidden) return;
+    this.when.textContent = (this.spec.time ? "" : "within ") + this.formatX(this.spec.x[at]);
+    const left = u.cursor.left > u.over.clientWidth / 2;
+    this.tip.classList.toggle("at-left", left);
+    this.tip.classList.toggle("at-right", !left);
   }
 
   // key moves along the points, so that a chart is read without a mouse.
@@ -385,8 +427,8 @@ function choose() {
   doc.policies.forEach((p, i) => {
     const label = make(box, "label");
     const input = make(label, "input", { type: "checkbox", checked: "" });
-    const svg = makeSVG(label, "svg", { class: "swatch", width: 12, height: 12, "aria-hidden": "true" });
-    makeSVG(svg, "rect", { class: "p" + (i % palette), width: 12, height: 12, rx: 2 });
+    const svg = makeSVG(label, "svg", { class: "swatch", width: 22, height: 8, "aria-hidden": "true" });
+    makeSVG(svg, "line", { class: "s" + (i % palette), x1: 0, y1: 4, x2: 22, y2: 4, "stroke-width": 2.5, "stroke-dasharray": policyDash(i).join(" ") });
     make(label, "span", {}, p.name);
     input.addEventListener("change", () => {
       if (input.checked) hidden.delete(i);
