@@ -12,23 +12,23 @@ import (
 	"github.com/goodput/goodput/internal/plan"
 )
 
-// planCmd computes before anything runs.
+// planCmd computes before anything runs; nothing comes from the environment of a server.
 type planCmd struct {
-	File string `arg:"" optional:"" placeholder:"FILE" help:"A topology in YAML: layers with limits and replicas, and what they share; - is stdin. Instead of the flags."`
+	File string `env:"-" arg:"" optional:"" placeholder:"FILE" help:"A topology in YAML: layers with limits and replicas, and what they share; - is stdin. Instead of the flags."`
 
-	Limit         flags.Count         `placeholder:"N" help:"Requests that run at once. Required without a file."`
-	Service       topology.Service    `placeholder:"DURATION[:SHAPE]" help:"Service time, from slot to response: its mean, and how it varies: 50ms:fixed, 50ms:exp, 50ms:lognormal:2 (the CV, standard deviation / mean) or 50ms:p99:300ms; \"50ms exponential\", \"50ms lognormal 2\", with spaces, as in a scenario, are the same. Taken as exponential if that is not said. Required without a file."`
-	Objective     flags.Span          `placeholder:"DURATION" help:"Latency that admitted requests must meet at the percentile, waiting included (the deadline, else 1s)."`
-	Percentile    topology.Percentile `placeholder:"P" default:"99" help:"Percentile of the objective: 50 to 99.9 (${default})."`
-	Deadline      flags.Span          `placeholder:"DURATION" help:"When callers stop caring (the objective)."`
-	Burst         topology.Burst      `placeholder:"FACTOR:DURATION" help:"A burst to absorb, in multiples of what the service can do: 2x:1s."`
-	RequestBytes  flags.Size          `placeholder:"SIZE" help:"Memory that a waiting request holds."`
-	Depth         flags.Count         `placeholder:"N" help:"The queue as it is: says what that depth does."`
-	ProposedDepth flags.Count         `placeholder:"N" help:"The queue as somebody wants it: says what would change."`
-	Attempts      flags.Count         `placeholder:"N" help:"How often a client tries in all, at most 100."`
-	RetryInterval flags.Span          `placeholder:"DURATION" help:"After how long a client tries again."`
+	Limit         flags.Count         `env:"-" placeholder:"N" help:"Requests that run at once. Required without a file."`
+	Service       topology.Service    `env:"-" placeholder:"DURATION[:SHAPE]" help:"Service time, from slot to response: its mean, and how it varies: 50ms:fixed, 50ms:exp, 50ms:lognormal:2 (the CV, standard deviation / mean) or 50ms:p99:300ms; \"50ms exponential\", \"50ms lognormal 2\", with spaces, as in a scenario, are the same. Taken as exponential if that is not said. Required without a file."`
+	Objective     flags.Span          `env:"-" placeholder:"DURATION" help:"Latency that admitted requests must meet at the percentile, waiting included (the deadline, else 1s)."`
+	Percentile    topology.Percentile `env:"-" placeholder:"P" default:"99" help:"Percentile of the objective: 50 to 99.9 (${default})."`
+	Deadline      flags.Span          `env:"-" placeholder:"DURATION" help:"When callers stop caring (the objective)."`
+	Burst         topology.Burst      `env:"-" placeholder:"FACTOR:DURATION" help:"A burst to absorb, in multiples of what the service can do: 2x:1s."`
+	RequestBytes  flags.Size          `env:"-" placeholder:"SIZE" help:"Memory that a waiting request holds."`
+	Depth         flags.Count         `env:"-" placeholder:"N" help:"The queue as it is: says what that depth does."`
+	ProposedDepth flags.Count         `env:"-" placeholder:"N" help:"The queue as somebody wants it: says what would change."`
+	Attempts      flags.Count         `env:"-" placeholder:"N" help:"How often a client tries in all, at most 100."`
+	RetryInterval flags.Span          `env:"-" placeholder:"DURATION" help:"After how long a client tries again."`
 	Print         bool                `env:"-" help:"Print an example of a topology file, with a word about each key, to save and change."`
-	Format        string              `placeholder:"FORMAT" enum:"text,json,markdown,go-comment" default:"text" help:"text, json, markdown (an agreement to sign before an overload) or go-comment (to paste beside a constant) (${default})."`
+	Format        string              `env:"-" placeholder:"FORMAT" enum:"text,json,markdown,go-comment" default:"text" help:"text, json, markdown (an agreement to sign before an overload) or go-comment (to paste beside a constant) (${default})."`
 }
 
 // Help is what kong prints below the one line.

@@ -19,16 +19,16 @@ import (
 
 // simulateCmd plays scenarios through the core in virtual time.
 type simulateCmd struct {
-	Files    []string `arg:"" optional:"" name:"file" help:"Scenario files; - is stdin."`
-	Builtin  []string `placeholder:"NAME" help:"A scenario that is part of the program; more than one as a,b."`
+	Files    []string `env:"-" arg:"" optional:"" name:"file" help:"Scenario files; - is stdin."`
+	Builtin  []string `env:"-" placeholder:"NAME" help:"A scenario that is part of the program; more than one as a,b."`
 	List     bool     `env:"-" help:"List the scenarios that are part of the program."`
 	Print    bool     `env:"-" help:"Print the scenario file instead of playing it: a start for a file of one's own."`
-	Seed     *uint64  `placeholder:"N" help:"Seed of the first run; the same seed is the same result (what the file says, or 1)."`
-	Repeat   *int     `placeholder:"N" help:"Runs of each policy, each with another seed: 1 to 100 (what the file says, or 1)."`
-	Policies []string `placeholder:"A,B" help:"Play these policies, in this order: those that the file compares, goodput, ${baselines} (those that it compares)."`
-	Ceilings bool     `negatable:"" default:"true" help:"Compute what no policy can exceed, which takes up to a second."`
-	Format   string   `placeholder:"FORMAT" enum:"text,json,html,auto" default:"auto" help:"Result as text, json or html; auto goes by the name of the output, and is text on stdout (${default})."`
-	Output   string   `placeholder:"FILE" default:"-" help:"Where the result goes; - is stdout (${default})."`
+	Seed     *uint64  `env:"-" placeholder:"N" help:"Seed of the first run; the same seed is the same result (what the file says, or 1)."`
+	Repeat   *int     `env:"-" placeholder:"N" help:"Runs of each policy, each with another seed: 1 to 100 (what the file says, or 1)."`
+	Policies []string `env:"-" placeholder:"A,B" help:"Play these policies, in this order: those that the file compares, goodput, ${baselines} (those that it compares)."`
+	Ceilings bool     `env:"-" negatable:"" default:"true" help:"Compute what no policy can exceed, which takes up to a second."`
+	Format   string   `env:"-" placeholder:"FORMAT" enum:"text,json,html,auto" default:"auto" help:"Result as text, json or html; auto goes by the name of the output, and is text on stdout (${default})."`
+	Output   string   `env:"-" placeholder:"FILE" default:"-" help:"Where the result goes; - is stdout (${default})."`
 }
 
 // Validate is called by kong and states what is wrong in one sentence.
