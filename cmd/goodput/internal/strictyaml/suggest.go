@@ -2,6 +2,7 @@ package strictyaml
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -37,7 +38,8 @@ func sharing(word string, known []string) string {
 	return ""
 }
 
-// maxWord bounds the square that distance computes.
+// maxWord bounds the square that distance computes. A longer word is nobody's typing
+// error.
 const maxWord = 64
 
 // distance is the number of letters to insert, delete, replace, or swap with
@@ -45,7 +47,7 @@ const maxWord = 64
 // spelling errors", CACM 7(3), 1964; the restricted form).
 func distance(a, b string) int {
 	if len(a) > maxWord || len(b) > maxWord {
-		return maxWord
+		return math.MaxInt
 	}
 	before, last, row := []int(nil), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
