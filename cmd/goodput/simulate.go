@@ -22,7 +22,7 @@ type simulateCmd struct {
 	Files    []string `env:"-" arg:"" optional:"" name:"file" help:"Scenario files; - is stdin."`
 	Builtin  []string `env:"-" placeholder:"NAME" help:"A scenario that is part of the program; more than one as a,b."`
 	List     bool     `env:"-" help:"List the scenarios that are part of the program."`
-	Print    bool     `env:"-" help:"Print the scenario file instead of playing it: a start for a file of one's own."`
+	Print    bool     `env:"-" help:"Print the scenario file instead of playing it, as a start for a file of one's own; without a scenario, one with every key and what it means."`
 	Seed     *uint64  `env:"-" placeholder:"N" help:"Seed of the first run; the same seed is the same result (what the file says, or 1)."`
 	Repeat   *int     `env:"-" placeholder:"N" help:"Runs of each policy, each with another seed: 1 to 100 (what the file says, or 1)."`
 	Policies []string `env:"-" placeholder:"A,B" help:"Play these policies, in this order: those that the file compares, goodput, ${baselines} (those that it compares)."`
@@ -37,7 +37,7 @@ func (c *simulateCmd) Validate() error {
 	switch {
 	case c.List && scenarios > 0:
 		return errors.New("--list lists the built-in scenarios and takes none")
-	case !c.List && scenarios == 0:
+	case !c.List && !c.Print && scenarios == 0:
 		return errors.New("no scenario: give a file, or --builtin NAME; --list has the names")
 	case c.Repeat != nil && (*c.Repeat < 1 || *c.Repeat > maxRepeat):
 		return fmt.Errorf("--repeat %d is out of range: 1 to %d", *c.Repeat, maxRepeat)
@@ -70,6 +70,10 @@ func (c *simulateCmd) Run(stdout io.Writer) error {
 func (c *simulateCmd) run(out *bytes.Buffer) error {
 	if c.List {
 		return listBuiltins(out)
+	}
+	if c.Print && len(c.Files)+len(c.Builtin) == 0 {
+		out.Write(scenario.Reference)
+		return nil
 	}
 	sources, err := c.sources()
 	if err != nil {

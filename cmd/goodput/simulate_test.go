@@ -266,6 +266,9 @@ func TestSimulatePrint(t *testing.T) {
 		text, _ := json.Marshal(got)
 		return string(text)
 	}
+	if code, printed, _ := simulate("--print"); code != exitOK || printed != string(scenario.Reference) {
+		t.Errorf("without a scenario: exit code %d, %.80s", code, printed)
+	}
 	file := scenarioFile(t, printed)
 	if figures(file) != figures("--builtin", name) {
 		t.Error("the file that was printed has another result")

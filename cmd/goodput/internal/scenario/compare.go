@@ -47,8 +47,9 @@ func (r *reader) compare() {
 			at.Fail("two policies are called %s: give one another name, such as {%s: {label: other}}", c.Name, kind)
 			continue
 		}
-		r.compared(&c, kind, m)
-		m.Done()
+		if r.compared(&c, kind, m) {
+			m.Done()
+		}
 		r.file.Compare = append(r.file.Compare, c)
 	}
 }
@@ -64,13 +65,14 @@ func (r *reader) compareOwn() {
 	r.file.Compare = []Compared{c}
 }
 
-// compared builds a policy for every tier: what differs, differs at each.
-func (r *reader) compared(c *Compared, kind string, m *strictyaml.Map) {
+// compared builds a policy for every tier: what differs, differs at each. It reports
+// whether it has read m; the policy of the tier may be wrong and say so.
+func (r *reader) compared(c *Compared, kind string, m *strictyaml.Map) bool {
 	for i := range r.file.Sim.Tiers {
 		var p sim.Policy
 		var ok bool
 		if own := r.file.Sim.Tiers[i].Policy; own.Baseline == nil && r.limit(i) == 0 {
-			return // it could not be read, and says so
+			return false
 		}
 		if kind == ours {
 			p, ok = r.core(m, i)
@@ -80,7 +82,7 @@ func (r *reader) compared(c *Compared, kind string, m *strictyaml.Map) {
 		p.Name = c.Name
 		c.Tiers = append(c.Tiers, p)
 		if !ok {
-			return // the same sentence for every tier would be too much
+			return true // the same sentence for every tier would be too much
 		}
 	}
 	if r.valid && m.Sound() {
@@ -88,6 +90,7 @@ func (r *reader) compared(c *Compared, kind string, m *strictyaml.Map) {
 		r.check(m, r.file.Play(len(r.file.Compare)-1))
 		r.file.Compare = r.file.Compare[:len(r.file.Compare)-1]
 	}
+	return true
 }
 
 // core is ours at tier i, with what m says differently.

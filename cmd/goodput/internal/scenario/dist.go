@@ -68,7 +68,10 @@ func distribution(n strictyaml.Node) (d sim.Dist) {
 // distText parses "50ms exponential" and "50ms lognormal 2".
 func distText(n strictyaml.Node) (d sim.Dist) {
 	text := n.Text(200)
-	words := strings.Fields(text)
+	words := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ':' }) // 50ms:exp, as plan takes it
+	if len(words) > 1 && words[1] == "exp" {
+		words[1] = "exponential"
+	}
 	if len(words) == 1 {
 		if _, err := time.ParseDuration(text); err == nil {
 			n.Fail("%s %q does not say how it varies: %s", n.Name(), text, dists)

@@ -15,14 +15,20 @@
 //	expect: [goodput.ratio >= 0.99, goodput.p99 <= 400ms]
 //
 // The long form has the same keys under tiers and classes.
-// testdata/everything.yaml has every key with its meaning.
+// Reference has every key with its meaning.
 package scenario
 
 import (
+	_ "embed"
 	"time"
 
 	"github.com/goodput/goodput/internal/sim"
 )
+
+// Reference is a scenario file with every key and what it means.
+//
+//go:embed testdata/everything.yaml
+var Reference []byte
 
 // A File is a scenario file.
 type File struct {

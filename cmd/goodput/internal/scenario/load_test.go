@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/goodput/goodput/admission"
+	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
 	"github.com/goodput/goodput/internal/sim"
 	"github.com/goodput/goodput/limit"
 )
@@ -326,5 +328,41 @@ compare: [goodput, none, {fifo: {limit: 180, label: fifo-180}}]
 		if got := r.Ratio(); got < want || got > want+0.2 {
 			t.Errorf("%s: goodput %.3f, want %v or a little more", r.Policy, got, want)
 		}
+	}
+}
+
+// Two words for one thing: as scenarios write a service time, and as plan's flag does.
+func TestServiceAsPlanWritesIt(t *testing.T) {
+	read := func(service string) sim.Dist {
+		f, err := Load("test.yaml", []byte("version: 1\nname: x\nlength: 1s\npolicy: {limit: 6}\nload: 1x\nservice: "+service+"\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f.Sim.Tiers[0].Service
+	}
+	for plan, here := range map[string]string{
+		"50ms:exp": "50ms exponential", "50ms:fixed": "50ms fixed", "50ms:lognormal:1.5": "50ms lognormal 1.5",
+	} {
+		if a, b := read(plan), read(here); !reflect.DeepEqual(a, b) {
+			t.Errorf("%s is %+v, and %s is %+v", plan, a, here, b)
+		}
+	}
+}
+
+// What is wrong with the policy of a tier is said once, there, and not of those that
+// are compared with it.
+func TestWrongPolicyIsOneError(t *testing.T) {
+	_, err := Load("test.yaml", []byte(`
+version: 1
+name: x
+length: 10s
+policy: {limit: 0, objective: 400ms}
+service: 50ms exponential
+load: 3x
+compare: [goodput, {fifo: {depth: 500, label: f500}}]
+`))
+	var all *strictyaml.Errors
+	if !errors.As(err, &all) || len(all.Problems) != 1 || all.Problems[0].Line != 5 {
+		t.Errorf("%v", err)
 	}
 }
