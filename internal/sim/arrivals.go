@@ -30,7 +30,7 @@ type Process uint8
 
 const (
 	Poisson  Process = iota
-	Constant         // evenly spaced
+	Constant         // evenly spaced, the first half a gap after the start
 )
 
 // A Change is a step of the rate at an instant, or a ramp from there.
@@ -116,6 +116,7 @@ type source struct {
 	r0, r1   float64 // per ns, at its ends
 	change   int
 	burst    bool
+	begun    bool    // a constant process has had its first arrival
 	turn     float64 // ns: when the burst begins or ends
 }
 
@@ -137,8 +138,11 @@ func newSource(a Arrivals, r *rand.Rand, until time.Duration) *source {
 // next returns the next arrival, or false when there are no more.
 func (s *source) next() (time.Duration, bool) {
 	need := 1.0
-	if s.Process == Poisson {
+	switch {
+	case s.Process == Poisson:
 		need = s.rand.ExpFloat64()
+	case !s.begun: // half a gap before the first and after the last: a rate times a length is their number
+		s.begun, need = true, 0.5
 	}
 	for {
 		if s.now >= float64(s.until) {

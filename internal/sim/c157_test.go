@@ -18,4 +18,14 @@ func TestPlannedRequests_C157(t *testing.T) {
 			t.Errorf("seed %d: %d requests, then %d: want 900 both times, and the same results", seed, one.Total.Requests, two.Total.Requests)
 		}
 	}
+	for rate := 1; rate <= 1000; rate++ {
+		s := newSource(Arrivals{Rate: float64(rate), Process: Constant}, nil, 3*time.Second)
+		n := 0
+		for _, ok := s.next(); ok; _, ok = s.next() {
+			n++
+		}
+		if n != 3*rate {
+			t.Errorf("%d/s for 3 s are %d requests", rate, n)
+		}
+	}
 }
