@@ -39,8 +39,12 @@ func (o output) kind() string {
 	return "text"
 }
 
-// render writes r in the format of o.
+// render writes r in the format of o. Where that goes to a file, a line on stderr says
+// how it came out.
 func (o output) render(w io.Writer, r *report.Report) error {
+	if o.file != "-" {
+		fmt.Fprintln(os.Stderr, report.Verdict(r))
+	}
 	switch o.kind() {
 	case "json":
 		return r.JSON(w)
