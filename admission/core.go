@@ -94,6 +94,7 @@ type Core struct {
 	stood    time.Duration // since when somebody has waited; Never while nobody does
 	overload bool          // the queue has stood, and more is offered than the slots can serve
 	depth    int           // in force. Invariant: at most derivation.Depth (I11)
+	others   time.Duration // when somebody last had to wait whose deadline does not keep the objective
 	reach    int           // the depth for those whose deadline is within the objective. Invariant: depth, or more in a tight limiter (I3)
 	shortest time.Duration // of the budgets queued since the queue was empty
 	longest  time.Duration
@@ -118,7 +119,7 @@ func New(cfg Config) (*Core, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	c := &Core{order: FIFO, stood: Never}
+	c := &Core{order: FIFO, stood: Never, others: -tightHolds * MaxObjective}
 	c.limit, _ = cfg.Limit.Start() // Validate has seen it succeed
 	c.configure(cfg)
 	return c, nil
@@ -192,6 +193,9 @@ func (c *Core) unfit(r *Request) Reason {
 
 // enqueue finds a place for a request that cannot run at once, or refuses it.
 func (c *Core) enqueue(r *Request) Decision {
+	if !c.keepsObjective(r) {
+		c.others = c.now
+	}
 	d := Decision{PredictedWait: c.predict(r), Service: c.need(r.Size)}
 	// Doomed at the door: predicted wait + service does not fit the budget. Of a
 	// pause nobody knows how long it lasts, and the alarm will tell.

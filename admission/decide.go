@@ -305,12 +305,19 @@ func (c *Core) spent(r *Request, d *Decision) bool {
 	return queue.longer(spare.Seconds()) > 1-tightOdds
 }
 
-// depthFor returns how deep a request may queue.
+// depthFor returns how deep a request may queue. Those that the deadline keeps within
+// the objective reach further, but only while all are such: others, bound by the depth,
+// would find the queue full for ever.
 func (c *Core) depthFor(r *Request) int {
-	if r.Deadline != Never && r.Deadline-c.now <= c.cfg.Objective {
+	if c.keepsObjective(r) && c.now-c.others >= tightHolds*c.cfg.Objective {
 		return c.reach
 	}
 	return c.depth
+}
+
+// keepsObjective reports whether the deadline of r alone keeps it within the objective.
+func (c *Core) keepsObjective(r *Request) bool {
+	return r.Deadline != Never && r.Deadline-c.now <= c.cfg.Objective
 }
 
 // bound is when the wait of a request without a deadline ends.

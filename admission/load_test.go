@@ -70,7 +70,9 @@ func (l *load) source() func() *job {
 			j.deadline = at + l.deadline
 		}
 		if n := len(l.deadlines); n > 0 {
-			j.deadline = at + l.deadlines[arrivals.IntN(n)]
+			if d := l.deadlines[arrivals.IntN(n)]; d != Never {
+				j.deadline = at + d
+			}
 		}
 		return j
 	}

@@ -24,6 +24,7 @@ type model struct {
 	queue  []*place // in the order of offer
 	order  Order
 	stood  time.Duration
+	others time.Duration    // when somebody last had to wait whose deadline does not keep the objective
 	budget [2]time.Duration // the shortest, the longest since the queue was empty
 	passed [priorities]int
 	seq    int
@@ -64,7 +65,7 @@ func (p *place) due() time.Duration { return min(p.Deadline, p.bound) }
 func (p *place) retry() bool        { return p.Attempt > 1 }
 
 func newModel(cfg Config, num numbersInForce) *model {
-	m := &model{order: FIFO, num: num, stood: Never}
+	m := &model{order: FIFO, num: num, stood: Never, others: -8 * MaxObjective}
 	m.limit, _ = cfg.Limit.Start()
 	m.configure(cfg)
 	return m
@@ -192,6 +193,9 @@ func (m *model) offer(r Request) (Verdict, Reason, *place) {
 		m.counts.immediate++
 		return Admitted, None, nil
 	}
+	if !r.NoWait && (r.Deadline == Never || r.Deadline-m.now > m.cfg.Objective) {
+		m.others = m.now
+	}
 	p := &place{Request: r, offered: m.now, bound: Never, verdict: Queued}
 	if r.Deadline == Never {
 		p.bound = m.now + m.cfg.MaxWait
@@ -309,8 +313,9 @@ func (m *model) lack(p *place, without []*place) Reason {
 		return BytesFull
 	case m.cfg.Overflow == Block || n == 1 && m.num.depth > 0 || cost <= m.num.depth:
 		return None
-	case p.Deadline != Never && p.Deadline-m.now <= m.cfg.Objective && cost <= m.num.reach:
-		return None // the deadline keeps the objective
+	case p.Deadline != Never && p.Deadline-m.now <= m.cfg.Objective && cost <= m.num.reach &&
+		m.now-m.others >= 8*m.cfg.Objective:
+		return None // the deadline keeps the objective, and that of all who came lately
 	}
 	return QueueFull
 }

@@ -23,7 +23,7 @@ type Input struct {
 	Deadline   time.Duration // when the caller stops caring: 1 ms to 24 h; 0 means Objective
 
 	Burst        Burst // 0: twice the capacity, for as long as the depth can take it
-	RequestBytes int64 // held in memory by a request: 1 to 2^50; 0: not known
+	RequestBytes int64 // held in memory by a request: 1 to 2^38, 256 GiB, of which 2^24 waiting fit an int64; 0: not known
 	Depth        int   // the queue as it is: 1 to Most; 0: not known
 	Proposed     int   // the queue as somebody wants it, likewise
 
@@ -91,8 +91,8 @@ func (in Input) Validate() error {
 	if (in.Burst.Factor == 0) != (in.Burst.Length == 0) {
 		return errors.New("a burst has a factor and a length, such as 2x:1s")
 	}
-	if in.RequestBytes < 0 || in.RequestBytes > 1<<50 {
-		return fmt.Errorf("request bytes %d are out of range: 1 to 2^50", in.RequestBytes)
+	if in.RequestBytes < 0 || in.RequestBytes > 1<<38 {
+		return fmt.Errorf("request bytes %d are out of range: 1 to 2^38, 256 GiB", in.RequestBytes)
 	}
 	if in.Depth < 0 || in.Depth > Most || in.Proposed < 0 || in.Proposed > Most {
 		return fmt.Errorf("a depth is out of range: 1 to %d", Most)

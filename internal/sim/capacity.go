@@ -116,7 +116,7 @@ func (w *world) demands() []demand {
 		d.units += c.recorded.units / 1e9
 		d.alone += c.recorded.alone / 1e9
 		for t := c.entry; t.Next != nil; {
-			n *= float64(max(t.Next.N, 1))
+			n *= float64(t.Next.least())
 			t = w.tiers[t.Next.Tier]
 			demands[t.index].add(n, t.Tier.Service.average().Seconds(), 1)
 		}

@@ -166,6 +166,10 @@ func (d *Dist) modalQuantile(q float64) time.Duration {
 // do not overflow.
 const maxTime = 30 * 24 * time.Hour
 
+// horizon bounds instants, and sums of times: a century of nanoseconds, a third of what
+// a time.Duration holds. Work that would end beyond it ends there.
+const horizon = 100 * 365 * 24 * time.Hour
+
 // cut returns ns as a duration within the bounds.
 func cut(ns float64) time.Duration {
 	if !(ns > 0) {

@@ -18,7 +18,8 @@
 // scheduled. All randomness comes
 // from the seed: one stream for the arrivals of each class, one for their work, one
 // for what clients do, so that two policies meet the same arrivals with the same
-// work. One seed gives one Result, bit by bit, on one GOARCH and Go version; on
+// work; sub-requests draw theirs in the order in which they are sent, which a policy
+// does change. One seed gives one Result, bit by bit, on one GOARCH and Go version; on
 // another the mathematics of package math may round otherwise.
 //
 // Memory does not grow with the number of requests, but with those that are in the

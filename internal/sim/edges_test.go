@@ -3,6 +3,7 @@ package sim
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -275,5 +276,54 @@ func TestCeilingsOfAnything(t *testing.T) {
 	}
 	if bounded < 20 {
 		t.Errorf("only %d of 300 scenarios have a clairvoyant bound", bounded)
+	}
+}
+
+// What Validate accepts ends: not before the universe does, but before whoever waits
+// for it goes home.
+func TestSizeOfAScenario(t *testing.T) {
+	for name, change := range map[string]func(*Scenario){
+		"a rate of nanoseconds": func(s *Scenario) { s.Classes[0].Arrivals.Rate, s.Length = 1e9, time.Hour },
+		"a hundred attempts": func(s *Scenario) {
+			s.Classes[0].Arrivals.Rate, s.Length, s.Classes[0].Retry.Attempts = 1e6, time.Hour, 100
+		},
+		"bursts of a microsecond": func(s *Scenario) {
+			s.Length, s.Classes[0].Arrivals.Bursts = maxTime, Bursts{Rate: 1, On: time.Microsecond, Off: time.Microsecond}
+		},
+		"waves of a millisecond": func(s *Scenario) {
+			s.Length, s.Classes[0].Arrivals.Sine = maxTime, Sine{Amplitude: 1, Period: time.Millisecond}
+		},
+		"ten thousand instances for a month": func(s *Scenario) { s.Length, s.Tiers[0].Instances = maxTime, 10_000 },
+		"fan-outs of fan-outs": func(s *Scenario) {
+			for range 3 {
+				s.Tiers[len(s.Tiers)-1].Next = &Fan{Tier: len(s.Tiers), N: 10_000}
+				next := s.Tiers[0]
+				next.Next = nil
+				s.Tiers = append(s.Tiers, next)
+			}
+		},
+	} {
+		s := plain(1, exponential50, time.Second, 0)
+		s.Warmup = 0
+		change(&s)
+		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "at most 1e+10 are played") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Sums of time stop at the horizon; they do not wrap.
+func TestTimeDoesNotOverflow(t *testing.T) {
+	s := plain(0, Dist{Kind: Fixed, Mean: maxTime}, time.Second, 0)
+	s.Length, s.Warmup = 10*time.Second, 0
+	s.Classes[0].Arrivals = Arrivals{Rate: 1000, Process: Constant}
+	s.Classes[0].Patience = Stays
+	p, err := Named("unbounded_fifo", 1, 0, s.Tiers[0].Service)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := play(t, s.With(p), 1)
+	if r.Total.Requests != 10_000 || r.Total.InTime != 0 || r.Ended != horizon || r.Total.Work < 0 || r.Total.Work > horizon {
+		t.Errorf("%d requests, %d in time, ended %v, work %v", r.Total.Requests, r.Total.InTime, r.Ended, r.Total.Work)
 	}
 }

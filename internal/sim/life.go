@@ -277,7 +277,7 @@ func (w *world) begin(c *call) {
 	if f := t.stretch(c.in, w.now); f != 1 {
 		d = cut(float64(d) * f)
 	}
-	end := t.time.end(w.now, d)
+	end := min(t.time.end(w.now, d), horizon)
 	c.began = w.now
 	w.events.push(event{at: end, what: ends, call: c, gen: c.gen})
 	if end > c.deadline {
@@ -291,9 +291,10 @@ func (w *world) end(c *call) {
 	t.busy--
 	t.taken -= t.width(c)
 	if c.counted {
-		c.class.tally.Work += w.now - c.began
+		tally := c.class.tally
+		tally.Work = min(tally.Work+w.now-c.began, horizon)
 		if !c.inTime(w.now) {
-			c.class.tally.Wasted += w.now - c.began
+			tally.Wasted = min(tally.Wasted+w.now-c.began, horizon)
 		}
 	}
 	w.advanceLine(t)

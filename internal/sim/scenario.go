@@ -160,6 +160,17 @@ type Fan struct {
 	Wait time.Duration
 }
 
+// least is how many sub-requests must be served for an answer.
+func (f *Fan) least() int {
+	switch {
+	case f.Wait > 0:
+		return 1
+	case f.Need > 0:
+		return f.Need
+	}
+	return max(f.N, 1)
+}
+
 // A Restart loses what is in an instance: its queue and what it is working on.
 type Restart struct {
 	At   time.Duration

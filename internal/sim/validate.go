@@ -56,7 +56,7 @@ func (s Scenario) Validate() error {
 			}
 		}
 	}
-	return nil
+	return s.validateSize()
 }
 
 // name is how a part of a scenario is called in a sentence.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -18,6 +19,7 @@ type world struct {
 	classes []*class
 	job     Job // the next of the trace, while hasJob
 	hasJob  bool
+	jobAt   time.Duration // of the last one; they never go back
 
 	clients *rand.Rand // backoff, and the instance that a request goes to
 	open    int        // calls that are not over. Invariant: 0 at the end
@@ -206,9 +208,15 @@ func (w *world) advanceTrace() {
 		return
 	}
 	w.job = Job{}
-	if w.Trace(&w.job) && w.job.At < w.Length {
-		w.hasJob = true
+	last := w.jobAt
+	if !w.Trace(&w.job) || w.job.At >= w.Length {
+		return
 	}
+	j := &w.job
+	if j.At < last || j.Class < 0 || j.Class >= len(w.classes) || j.Service < 0 || j.Cost < 0 || j.Size < 0 || j.Deadline < 0 {
+		panic(fmt.Sprintf("sim: a job of the trace is out of range, or earlier than the one before it at %v: %+v of %d classes", last, *j, len(w.classes)))
+	}
+	w.hasJob, w.jobAt = true, j.At
 }
 
 // run plays until nothing is left to happen.
