@@ -62,8 +62,9 @@ bin/gofumpt: tools/go.mod
 fmt: bin/gofumpt ## gofumpt -w
 	bin/gofumpt -w .
 
-soak: ## the long runs: 60 s of stress under the race detector, 60 s of large bodies
+soak: ## the long runs: a minute of stress under the race detector, of each fuzz target, of large bodies
 	GOODPUT_STRESS=60s go test -race -count=1 -timeout 20m $(V) -run 'Stress' .
+	$(MAKE) fuzz FUZZTIME=60s
 	E2E_LONG=1 $(MAKE) e2e
 
 readme: ## every command of the README, as it stands there

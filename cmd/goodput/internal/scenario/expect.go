@@ -89,7 +89,7 @@ func (r *reader) criterion(n strictyaml.Node) (c Criterion, ok bool) {
 	}
 	words := strings.Fields(text)
 	between := len(words) == 5 && words[1] == "between" && words[3] == "and"
-	if !between && len(words) != 3 {
+	if !between && (len(words) != 3 || words[1] == "between") {
 		n.Fail("expect %q is not understood: for example goodput.ratio >= 0.99, or fifo.in_time between 565 and 600", text)
 		return c, false
 	}
