@@ -68,6 +68,18 @@ type Config struct {
 	// Order fixes the order. Default Auto.
 	Order Order
 
+	// Durable says that work which was accepted must not be lost to make room: the
+	// overflow is then Block or RefuseNewest.
+	Durable bool
+
+	// Tenants shares the limit between those who send requests; nil treats all as
+	// one.
+	Tenants *Tenants
+
+	// Reserve is the part of the limit that is left to each priority while those
+	// above it want all. Default none.
+	Reserve Reserve
+
 	// Exempt caps the exempt requests in flight: 1 to 1024, default 8.
 	Exempt int
 }
@@ -110,14 +122,23 @@ func (c Config) Validate() error {
 	if c.Exempt < 0 || c.Exempt > 1024 {
 		return fmt.Errorf("exempt %d is out of range: 1 to 1024, or 0 for %d", c.Exempt, DefaultExempt)
 	}
-	if c.Overflow > Block {
-		return fmt.Errorf("overflow %d is unknown: Displace, RefuseNewest, EvictOldest or Block", c.Overflow)
+	if c.Overflow > LatestOnly {
+		return fmt.Errorf("overflow %d is unknown: Displace, RefuseNewest, EvictOldest, Block or LatestOnly", c.Overflow)
 	}
 	if c.Order > EDF {
 		return fmt.Errorf("order %d is unknown: Auto, FIFO, NewestFirst or EDF", c.Order)
 	}
 	if c.Overflow == Block && c.Depth == NoQueue {
 		return fmt.Errorf("overflow block and no queue contradict each other: who blocks waits in the queue")
+	}
+	if c.Durable && c.Overflow != Block && c.Overflow != RefuseNewest {
+		return fmt.Errorf("overflow %s and durable contradict each other: what was accepted would be lost; block and refuse_newest lose nothing", c.Overflow)
+	}
+	if err := c.Reserve.validate(); err != nil {
+		return err
+	}
+	if err := c.Tenants.validate(); err != nil {
+		return err
 	}
 	c = c.WithDefaults()
 	if c.Service > c.Objective {

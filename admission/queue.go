@@ -19,6 +19,7 @@ type Waiter struct {
 	alarm        time.Duration
 	bytes        int64
 	cost, size   int32
+	share        Share
 	heap         int32 // index in the heap under EDF, else -1
 	priority     Priority
 	retry        bool
@@ -35,6 +36,9 @@ func (w *Waiter) Reason() Reason { return w.reason }
 
 // Cost returns the units of the limit that it holds once admitted.
 func (w *Waiter) Cost() int { return int(w.cost) }
+
+// Share says whose account it is on: End.Share.
+func (w *Waiter) Share() Share { return w.share }
 
 // Waited returns how long it waited, from offer to decision; 0 until then.
 func (w *Waiter) Waited() time.Duration {

@@ -26,6 +26,18 @@ type Stats struct {
 	MaxBytes     int64
 	Derivation   Derivation
 
+	// By priority, critical first.
+	InUseBy   [priorities]int // units of cost that run; idle lent slots excluded
+	WaitingBy [priorities]int // units of cost that wait
+
+	// In an overload those are shed first who are of ShedPriority, from the cohort
+	// ShedCohort on: with what is offered now that leaves what the slots can serve.
+	// ShedPriority is 0 while nobody need be shed.
+	ShedPriority Priority
+	ShedCohort   int // 1 to Cohorts+1
+
+	Tenants Tally // of all tenants; zero without
+
 	Arrivals       uint64           // offers, exempt ones excluded
 	Immediate      uint64           // admitted without waiting
 	Dequeued       uint64           // admitted after waiting
@@ -33,6 +45,16 @@ type Stats struct {
 	Refusals       [Reasons]uint64  // by Reason: rejected, expired and cancelled
 	ExemptAdmitted uint64           // not among Arrivals
 	LimitChanges   uint64
+}
+
+// A Tally is about all tenants together.
+type Tally struct {
+	Rows    int     // tenants known by name
+	Active  int     // tenants that ask, wait or run
+	Over    int     // of them, those that ask for more than their share in an overload
+	Capped  int     // units of cost that wait for a MaxInUse and hold up nobody else
+	Level   float64 // cost per second for each unit of weight that those over their share get; 0: nobody is
+	Clamped uint64  // weights out of range that were clamped
 }
 
 // Stats returns the numbers at now. It decides nothing: Next has nothing new.

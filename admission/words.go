@@ -81,8 +81,10 @@ const (
 	TooCostly                 // rejected: its cost alone exceeds the limit
 	TooLarge                  // rejected: its bytes alone exceed MaxBytes
 	NoBudget                  // rejected: predicted wait + service does not fit the remaining budget
+	OverQuota                 // rejected: its tenant has had what its quota allows for now
 	Shed                      // rejected: everybody who fills the queue outranks it
-	Displaced                 // rejected: gave its place to a more important or a younger request
+	Displaced                 // rejected: gave its place to a request that ranks above it
+	Replaced                  // rejected: a newer one of the same key has its place
 	WaitBound                 // rejected: waited as long as MaxWait allows
 	Unavailable               // rejected: there is nothing to run it on; also while the limit is 0, a pause
 	Draining                  // rejected: shutting down
@@ -96,7 +98,7 @@ const (
 
 var reasonWords = [Reasons]string{
 	None: "", QueueFull: "queue_full", BytesFull: "bytes_full", TooCostly: "too_costly",
-	TooLarge: "too_large", NoBudget: "no_budget", Shed: "shed", Displaced: "displaced",
+	TooLarge: "too_large", NoBudget: "no_budget", OverQuota: "quota", Shed: "shed", Displaced: "displaced", Replaced: "replaced",
 	WaitBound: "wait_bound", Unavailable: "unavailable", Draining: "draining",
 	Deadline: "deadline", Doomed: "doomed", Client: "client", Parent: "parent",
 }
@@ -124,10 +126,11 @@ func (r Reason) Outcome() Outcome {
 }
 
 // RetryCanWin reports whether the same request, sent again after Retry-After,
-// could be served. It cannot when its own budget or size was the reason.
+// could be served. It cannot when its own budget or size was the reason, or a newer
+// one has taken its place.
 func (r Reason) RetryCanWin() bool {
 	switch r {
-	case QueueFull, BytesFull, Shed, Displaced, WaitBound, Unavailable, Draining:
+	case QueueFull, BytesFull, OverQuota, Shed, Displaced, WaitBound, Unavailable, Draining:
 		return true
 	}
 	return false
@@ -138,8 +141,9 @@ type Overflow uint8
 
 const (
 	// Displace evicts, in this order, who is doomed, who has the lowest
-	// priority (retries before first attempts), and under NewestFirst the
-	// oldest; if nobody ranks below the newcomer, the newcomer is refused.
+	// priority, whose tenant would be served last, retries before first attempts,
+	// the latest cohorts, and under NewestFirst the oldest; if nobody ranks below
+	// the newcomer, the newcomer is refused.
 	Displace Overflow = iota
 	// RefuseNewest refuses the newcomer, whoever waits.
 	RefuseNewest
@@ -149,6 +153,11 @@ const (
 	// the same process that must slow down rather than fail. MaxItems,
 	// MaxBytes and the bound of each wait still hold.
 	Block
+	// LatestOnly is for work that a newer one makes worthless, a reading or a
+	// position: one that comes takes the place in the queue of the one with the same
+	// Request.Key and tenant, which is refused as replaced. Otherwise, and without a
+	// key, it is Displace.
+	LatestOnly
 )
 
 // String returns the word used in logs and configuration.
@@ -162,6 +171,8 @@ func (o Overflow) String() string {
 		return "evict_oldest"
 	case Block:
 		return "block"
+	case LatestOnly:
+		return "latest_only"
 	}
 	return fmt.Sprintf("overflow(%d)", uint8(o))
 }
