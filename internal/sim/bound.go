@@ -51,6 +51,7 @@ func (s Scenario) Ceilings(seed uint64) (Ceilings, error) {
 		return Ceilings{}, err
 	}
 	g := w.gather()
+	w.fold()
 	if g.all == 0 {
 		return Ceilings{Missing: []string{"nothing arrived in the window"}}, nil
 	}

@@ -34,10 +34,14 @@ type call struct {
 	cost     int
 	width    int // units of a baseline's limit that it holds
 	size     int
+	toldCost int // what its limiter believes
+	toldSize int
 	attempt  int
-	counted  bool // it arrived in the window
-	gone     bool // its client has given up
-	watched  bool // its client will, at the deadline
+	share    admission.Share // of the core, while it holds a slot
+	who
+	counted bool // it arrived in the window
+	gone    bool // its client has given up
+	watched bool // its client will, at the deadline
 
 	waiter     *admission.Waiter
 	next, prev *call // in the queue of a baseline, or at the resource
@@ -46,6 +50,15 @@ type call struct {
 	right      *call
 
 	pending, came, need, sent int // of its fan-out
+}
+
+// A who is what a request says of itself in each of its attempts, and where it is
+// counted.
+type who struct {
+	tally  *Tally
+	tenant string
+	key    string
+	cohort int // 0 without users
 }
 
 type state uint8

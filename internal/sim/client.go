@@ -34,7 +34,7 @@ func (w *world) answer(c *call, ok bool) {
 
 // resolve counts how the request of c ended.
 func (w *world) resolve(c *call, e ending) {
-	bin, tally := w.current(), c.class.tally
+	bin, tally := w.current(), c.tally
 	if !c.counted {
 		tally = &w.discard
 	}
@@ -42,6 +42,9 @@ func (w *world) resolve(c *call, e ending) {
 	case inTime:
 		bin.InTime++
 		tally.InTime++
+		if c.cohort > 0 && c.counted {
+			tally.Cohorts[c.cohort-1].InTime++
+		}
 		tally.Good.Add(w.now - c.root)
 		if n := c.sent; n > 0 {
 			tally.Parts += float64(c.came) / float64(n)
@@ -89,6 +92,7 @@ func (w *world) again(c *call, hint time.Duration) bool {
 	n := w.take()
 	n.class, n.tier, n.root, n.after, n.within = c.class, c.class.entry, c.root, c.after, c.within
 	n.service, n.bytes, n.cost, n.size = c.service, c.bytes, c.cost, c.size
+	n.who, n.toldCost, n.toldSize = c.who, c.toldCost, c.toldSize
 	n.attempt, n.counted, n.state = c.attempt+1, c.counted, pauses
 	w.events.push(event{at: at, what: retries, call: n, gen: n.gen})
 	return true
@@ -140,6 +144,8 @@ func (w *world) spread(c *call) {
 		s.root, s.arrival, s.deadline, s.after, s.within = from.root, w.now, from.deadline, from.after, from.within
 		s.service = next.service.draw(next.rand)
 		s.cost, s.size, s.bytes, s.attempt, s.counted = 1, 1, from.bytes, from.attempt, from.counted
+		s.who, s.toldCost, s.toldSize = from.who, 1, 1
+		s.key = "" // it is about something else
 		w.send(s)
 	}
 }

@@ -81,12 +81,20 @@ func (w *world) draw(from *class) *call {
 		c.within = w.now + d
 	}
 	c.bytes, c.root, c.arrival, c.attempt = from.Bytes, w.now, w.now, 1
+	c.tally, c.tenant, c.toldCost, c.toldSize = from.tally, from.Tenant, c.cost, c.size
+	if from.crowd != nil {
+		from.crowd.introduce(c)
+	}
 	c.counted = w.now >= w.Warmup
 	if from.Retry.Budget > 0 {
 		from.credit = min(from.credit+from.Retry.Budget, reserve)
 	}
 	if c.counted {
-		from.tally.Requests++
+		c.tally.Requests++
+		c.tally.Asked += uint64(c.cost)
+		if c.cohort > 0 {
+			c.tally.Cohorts[c.cohort-1].Requests++
+		}
 		if recorded {
 			from.record(c, drawn)
 		}
@@ -103,7 +111,7 @@ func (w *world) attempt(c *call) {
 	c.deadline = min(c.deadline, c.within)
 	w.current().Attempts++
 	if c.counted {
-		c.class.tally.Attempts++
+		c.tally.Attempts++
 	}
 	w.send(c)
 }
@@ -155,18 +163,20 @@ func (w *world) line(c *call) {
 func (w *world) offer(c *call) {
 	in := c.in
 	r := admission.Request{
-		Cost: c.cost, Size: c.size, Bytes: c.bytes, Priority: c.class.Priority,
+		Cost: c.toldCost, Size: c.toldSize, Bytes: c.bytes, Priority: c.class.Priority,
 		Attempt: c.attempt, Arrival: c.root, Deadline: c.told,
+		Tenant: c.tenant, Cohort: c.cohort, Key: c.key,
 	}
 	switch d := in.core.Offer(w.now, r); d.Verdict {
 	case admission.Admitted:
+		c.share = d.Share
 		w.admit(c)
 	case admission.Queued:
 		d.Waiter.Ref, c.waiter = c, d.Waiter
 		w.events.push(event{at: d.Waiter.Alarm(), what: rings, call: c, gen: c.gen})
 		w.queue(c, c.class.Untold)
 	default:
-		w.refuse(c, d.Reason)
+		w.refuseUntil(c, d.Reason, d.RetryAfter)
 	}
 	w.collect(in)
 }
@@ -182,6 +192,7 @@ func (w *world) collect(in *instance) {
 	}
 	for p := in.core.Next(); p != nil; p = in.core.Next() {
 		c, why := p.Ref.(*call), p.Reason()
+		c.share = p.Share()
 		w.unqueue(c)
 		w.decided(c, why)
 	}
@@ -253,8 +264,9 @@ func (w *world) admit(c *call) {
 	if c.counted {
 		t.result.Served++
 		if c.parent == nil {
-			c.class.tally.Served++
-			c.class.tally.Wait.Add(w.now - c.arrival)
+			c.tally.Served++
+			c.tally.Granted += uint64(c.cost)
+			c.tally.Wait.Add(w.now - c.arrival)
 		}
 	}
 	if t.behind > 0 || !t.fits(c) {
@@ -291,7 +303,7 @@ func (w *world) end(c *call) {
 	t.busy--
 	t.taken -= t.width(c)
 	if c.counted {
-		tally := c.class.tally
+		tally := c.tally
 		tally.Work = min(tally.Work+w.now-c.began, horizon)
 		if !c.inTime(w.now) {
 			tally.Wasted = min(tally.Wasted+w.now-c.began, horizon)
@@ -312,21 +324,27 @@ func (w *world) conclude(c *call, ok bool) {
 	t.inUse--
 	held := w.now - c.start
 	if in.core != nil {
-		o := admission.Failed
+		o, size, charge := admission.Failed, c.size, 0
+		switch {
+		case c.class.Told.Uncorrected:
+			size = c.toldSize
+		case c.cost != c.toldCost:
+			charge = c.cost
+		}
 		switch {
 		case !ok:
-			in.batch.Add(0, held, c.cost, c.size)
+			in.batch.Add(0, held, c.toldCost, size)
 		case c.gone && c.class.Patience == Leaves:
 			o = admission.Abandoned
-			in.batch.Add(0, held, c.cost, c.size)
+			in.batch.Add(0, held, c.toldCost, size)
 		case c.inTime(w.now):
 			o = admission.Completed
-			in.batch.Add(held, held, c.cost, c.size)
+			in.batch.Add(held, held, c.toldCost, size)
 		default:
 			o = admission.Late
-			in.batch.Add(held, held, c.cost, c.size)
+			in.batch.Add(held, held, c.toldCost, size)
 		}
-		in.core.Release(w.now, admission.End{Cost: c.cost, Outcome: o})
+		in.core.Release(w.now, admission.End{Cost: c.toldCost, Outcome: o, Share: c.share, Charge: charge})
 	} else {
 		in.queue.ended(c, held, ok && c.inTime(w.now))
 	}
@@ -337,7 +355,7 @@ func (w *world) conclude(c *call, ok bool) {
 		return
 	}
 	if c.counted {
-		c.class.tally.Latency.Add(w.now - c.arrival)
+		c.tally.Latency.Add(w.now - c.arrival)
 	}
 	if !c.gone {
 		w.answer(c, ok)
@@ -346,7 +364,11 @@ func (w *world) conclude(c *call, ok bool) {
 }
 
 // refuse ends a call that got no slot.
-func (w *world) refuse(c *call, why admission.Reason) {
+func (w *world) refuse(c *call, why admission.Reason) { w.refuseUntil(c, why, 0) }
+
+// refuseUntil is refuse with the time until the quota of its tenant has enough for it,
+// 0 if that is not why.
+func (w *world) refuseUntil(c *call, why admission.Reason, quota time.Duration) {
 	hint := time.Duration(-1) // a limiter that gives none
 	if c.counted {
 		c.tier.result.Refused++
@@ -355,6 +377,9 @@ func (w *world) refuse(c *call, why admission.Reason) {
 		if core := c.in.core; core != nil {
 			hint = core.RetryAfter(why)
 		}
+		if quota > 0 {
+			hint = quota
+		}
 		w.exit(c)
 	}
 	if c.parent != nil {
@@ -362,8 +387,8 @@ func (w *world) refuse(c *call, why admission.Reason) {
 		return
 	}
 	if c.counted {
-		c.class.tally.Reasons[why]++
-		c.class.tally.Told.Add(w.now - c.arrival)
+		c.tally.Reasons[why]++
+		c.tally.Told.Add(w.now - c.arrival)
 	}
 	if !c.gone && !w.again(c, hint) {
 		w.resolve(c, refused)

@@ -51,9 +51,9 @@ func (q *queue) offer(now time.Duration, c *call) (v admission.Verdict, victim *
 // width is how many units of the limit c holds: its cost, or all there are.
 func (q *queue) width(c *call) int {
 	if q.Limit == Unbounded {
-		return c.cost
+		return c.toldCost
 	}
-	return min(c.cost, q.Limit)
+	return min(c.toldCost, q.Limit)
 }
 
 func (q *queue) fits(c *call) bool {

@@ -17,7 +17,8 @@ type Result struct {
 	Ended    time.Duration // when the last request had ended
 
 	Total   Tally
-	Classes []Tally // one per Scenario.Classes
+	Classes []Tally        // one per Scenario.Classes
+	Tenants []TenantResult // in the order in which the classes name them, at most 64
 	Tiers   []TierResult
 	Series  []Bin
 
@@ -38,16 +39,20 @@ type Tally struct {
 	Refused  uint64 // the last attempt was refused
 	Failed   uint64 // the last attempt was lost in a restart, or its sub-requests were
 
+	Asked   uint64 // units of cost that the requests are
+	Granted uint64 // units of cost that got a slot, as they truly were
+
 	Attempts uint64
-	Served   uint64                    // attempts that got a slot
-	Reasons  [admission.Reasons]uint64 // attempts that were refused, by reason
-	Wasted   time.Duration             // work that ended when nobody wanted it any more, sub-requests included
-	Work     time.Duration             // work done, stalls and contention included; not what a restart cut short
-	Latency  hist.Histogram            // attempt arrival to end, of all that got a slot
-	Good     hist.Histogram            // request arrival to answer, of those in time
-	Wait     hist.Histogram            // attempt arrival to slot, of all that got one
-	Told     hist.Histogram            // attempt arrival to refusal
-	Parts    float64                   // sum over requests in time of the share of sub-requests whose answer had come
+	Served   uint64                     // attempts that got a slot
+	Reasons  [admission.Reasons]uint64  // attempts that were refused, by reason
+	Wasted   time.Duration              // work that ended when nobody wanted it any more, sub-requests included
+	Work     time.Duration              // work done, stalls and contention included; not what a restart cut short
+	Latency  hist.Histogram             // attempt arrival to end, of all that got a slot
+	Good     hist.Histogram             // request arrival to answer, of those in time
+	Wait     hist.Histogram             // attempt arrival to slot, of all that got one
+	Told     hist.Histogram             // attempt arrival to refusal
+	Parts    float64                    // sum over requests in time of the share of sub-requests whose answer had come
+	Cohorts  *[admission.Cohorts]Cohort // the first is shed last; nil without users
 }
 
 // TierResult is one tier at its end, and its extremes.
@@ -108,6 +113,8 @@ func (t *Tally) add(o *Tally) {
 	t.Late += o.Late
 	t.Refused += o.Refused
 	t.Failed += o.Failed
+	t.Asked += o.Asked
+	t.Granted += o.Granted
 	t.Attempts += o.Attempts
 	t.Served += o.Served
 	for i, n := range o.Reasons {
@@ -120,4 +127,14 @@ func (t *Tally) add(o *Tally) {
 	t.Wait.Merge(&o.Wait)
 	t.Told.Merge(&o.Told)
 	t.Parts += o.Parts
+	if o.Cohorts == nil {
+		return
+	}
+	if t.Cohorts == nil {
+		t.Cohorts = new([admission.Cohorts]Cohort)
+	}
+	for i, c := range o.Cohorts {
+		t.Cohorts[i].Requests += c.Requests
+		t.Cohorts[i].InTime += c.InTime
+	}
 }

@@ -55,6 +55,7 @@ func (t *Tier) slots() int {
 func (w *world) finish() {
 	r := w.result
 	r.Total.Name = "total"
+	w.fold()
 	for i := range r.Classes {
 		r.Total.add(&r.Classes[i])
 	}

@@ -44,11 +44,16 @@ type Class struct {
 	Tier     int  // where its requests arrive, an index into Scenario.Tiers
 	Service  Dist // its work at that tier; the zero value is the tier's own. Of a unit where Sizes are set
 
-	Tenant   string // who sends it; no policy looks at it, and results are told apart by class
+	Tenant   string // who sends it, as the limiter is told; a baseline does not look. At most 128 bytes
+	Tenants  Ids    // it is many tenants instead, called Tenant-1, Tenant-2 ..., or by fresh names
+	Users    Ids    // people, whose cohort the limiter is told: see admission.CohortOf. Of all classes the same
+	Turn     uint64 // of the cohorts
+	Keys     Ids    // what a request is about, of which admission.LatestOnly keeps the newest
 	Priority admission.Priority
 	Cost     int    // units of the limit, and slots of the resource: to 2^20; 0 means 1
 	Sizes    []Size // units of work, drawn by share; none means 1
-	Bytes    int64  // of body, held in memory from arrival to end: 0 to 2^50
+	Told     Hearsay
+	Bytes    int64 // of body, held in memory from arrival to end: 0 to 2^50
 
 	// Deadlines are how long its clients care, drawn by share. None: for ever, and
 	// an answer is in time within the objective of the tier.

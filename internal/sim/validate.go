@@ -210,6 +210,9 @@ func (s *Scenario) validateClass(c *Class) error {
 			return fmt.Errorf("deadlines: %v is out of range: above 0, to %v", d.After, maxTime)
 		}
 	}
+	if err := c.validateCrowd(); err != nil {
+		return err
+	}
 	if c.Patience > Stays {
 		return fmt.Errorf("patience %d is unknown: Leaves, Vanishes or Stays", c.Patience)
 	}

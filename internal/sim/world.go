@@ -24,6 +24,7 @@ type world struct {
 	clients *rand.Rand // backoff, and the instance that a request goes to
 	open    int        // calls that are not over. Invariant: 0 at the end
 	result  *Result
+	shared  []shared      // tallies of tenants
 	bin     time.Duration // length of one
 	sampled bool          // the series are complete
 
@@ -80,6 +81,7 @@ type class struct {
 	credit    float64 // retries in reserve. Invariant: 0 to reserve
 	recorded  demand  // what of the trace came in the window, ns
 	tally     *Tally
+	crowd     *crowd // nil for clients of one name, of whom the truth is told
 }
 
 // The streams of randomness of one seed. Each has its own, so that what one
@@ -113,6 +115,7 @@ func newWorld(s *Scenario, seed uint64) (*world, error) {
 	for i := range s.Classes {
 		w.classes = append(w.classes, w.newClass(i, seed))
 	}
+	w.enroll()
 	bins := s.Bins
 	if bins == 0 {
 		bins = defaultBins
@@ -159,8 +162,9 @@ func window(objective time.Duration) time.Duration {
 }
 
 func (w *world) newClass(i int, seed uint64) *class {
-	c := &class{Class: w.Classes[i], entry: w.tiers[w.Classes[i].Tier], work: stream(seed, streamWork, i), tally: &w.result.Classes[i]}
-	c.tally.Name = c.Name
+	c := &class{Class: w.Classes[i], entry: w.tiers[w.Classes[i].Tier], work: stream(seed, streamWork, i)}
+	w.result.Classes[i].Name = c.Name
+	c.crowd = newCrowd(&w.Classes[i], i, seed)
 	c.source = newSource(c.Arrivals, stream(seed, streamArrivals, i), w.Length)
 	c.objective = w.Tiers[c.Tier].objective()
 	c.service, c.average = newSampler(w.workOf(i)), float64(w.workOf(i).average())
