@@ -36,7 +36,7 @@ const (
 )
 
 var (
-	overflows = words(admission.Displace, admission.RefuseNewest, admission.EvictOldest, admission.Block)
+	overflows = words(admission.Displace, admission.RefuseNewest, admission.EvictOldest, admission.Block, admission.LatestOnly)
 	orders    = words(admission.Auto, admission.FIFO, admission.NewestFirst, admission.EDF)
 )
 
@@ -57,6 +57,9 @@ func (p *Policy) Read(m *strictyaml.Map) {
 	set(&c.MaxWait, m.Get("max_wait"), span)
 	set(&c.Overflow, m.Get("overflow"), func(n strictyaml.Node) admission.Overflow { return admission.Overflow(n.Word(overflows...)) })
 	set(&c.Order, m.Get("order"), func(n strictyaml.Node) admission.Order { return admission.Order(n.Word(orders...)) })
+	set(&c.Durable, m.Get("durable"), strictyaml.Node.Bool)
+	set(&c.Tenants, m.Get("tenants"), tenants)
+	set(&c.Reserve, m.Get("reserve"), reserve)
 	set(&c.Exempt, m.Get("exempt"), func(n strictyaml.Node) int { return int(n.Whole(1, 1024)) })
 }
 

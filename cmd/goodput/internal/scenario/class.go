@@ -12,7 +12,8 @@ import (
 
 // classKeys stand under an item of classes or, in the short form, at the top.
 var classKeys = []string{
-	"load", "tenant", "priority", "cost", "size", "bytes", "deadline", "untold", "patience", "retry",
+	"load", "tenant", "tenants", "users", "turn", "keys", "priority", "cost", "size", "told", "bytes",
+	"deadline", "untold", "patience", "retry",
 }
 
 var (
@@ -50,7 +51,7 @@ func (r *reader) classes() {
 }
 
 func (r *reader) class(m *strictyaml.Map, c *sim.Class) {
-	c.Tenant = m.Get("tenant").Text(128)
+	who(m, c)
 	if n := m.Get("priority"); n.Present() {
 		c.Priority = admission.Critical + admission.Priority(n.Word(priorities...))
 	}

@@ -129,7 +129,7 @@ func TestEveryKeyIsExplained(t *testing.T) {
 	for _, key := range slices.Concat(tierKeys, classKeys, sim.Baselines[:1], []string{
 		"trace", "compare", "expect", "label", "fixed", "exponential", "lognormal", "pareto", "modes", "empirical",
 		"poisson", "unbounded", "derived", "displace", "refuse_newest", "block", "newest_first", "vanishes", "leaves",
-		"sheddable", "background",
+		"sheddable", "background", "latest_only", "fresh", "zipf", "uncorrected", "max_in_use", "quota", "highest", "buckets", "durable",
 	}) {
 		if !strings.Contains(string(src), key) {
 			t.Errorf("everything.yaml does not have %s", key)

@@ -147,6 +147,43 @@ func (n Node) Number(low, high float64) float64 {
 	return v
 }
 
+// Part returns a part of a whole, low to 1: 0.2, or 20%.
+func (n Node) Part(low float64) float64 {
+	want := fmt.Sprintf("a part of %s to 1, such as 0.2 or 20%%", plainly(low))
+	text, ok := n.number(want)
+	if !ok {
+		return 0
+	}
+	number, percent := strings.CutSuffix(text, "%")
+	v, err := strconv.ParseFloat(number, 64)
+	if percent {
+		v /= 100
+	}
+	if err != nil || !(v >= low && v <= 1) || strings.ContainsAny(text, "xX_") {
+		n.Fail("%s %q is not %s", n.name, text, want)
+		return 0
+	}
+	return v
+}
+
+// Rate returns a number per second from low to high, such as 1200/s.
+func (n Node) Rate(low, high float64) float64 {
+	text, ok := n.raw("a rate such as 1200/s")
+	if !ok {
+		return 0
+	}
+	v, err := ParseRate(text)
+	switch {
+	case err != nil:
+		n.Fail("%s %v", n.name, err)
+		return 0
+	case v < low || v > high:
+		n.Fail("%s %q is out of range: %g/s to %.0e/s", n.name, text, low, high)
+		return 0
+	}
+	return v
+}
+
 // plainly is a number without an exponent.
 func plainly(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 

@@ -28,12 +28,30 @@ func TestValues(t *testing.T) {
 	word := func(n Node) any { return n.Word("leaves", "vanishes", "stays") }
 	text := func(n Node) any { return n.Text(8) }
 	or := func(n Node) any { return n.WholeOr(1, 9, "none or derived") }
+	part := func(n Node) any { return n.Part(0.01) }
+	rate := func(n Node) any { return n.Rate(0.5, 100) }
 	for _, c := range []struct {
 		kind func(Node) any
 		text string
 		want any    // or
 		says string // an error with this in it
 	}{
+		{part, "0.2", 0.2, ""},
+		{part, "20%", 0.2, ""},
+		{part, "100%", 1.0, ""},
+		{part, "1%", 0.01, ""},
+		{part, "0.5%", nil, `a "0.5%" is not a part of 0.01 to 1, such as 0.2 or 20%`},
+		{part, "101%", nil, "is not a part"},
+		{part, ".nan", nil, "is not a part"},
+		{part, "20 %", nil, "is not a part"},
+		{part, "'20%'", nil, "is text"},
+		{part, "0x1p-2", nil, "is not a part"},
+		{rate, "30/min", 0.5, ""},
+		{rate, "100/s", 100.0, ""},
+		{rate, "29/min", nil, `a "29/min" is out of range: 0.5/s to 1e+02/s`},
+		{rate, "101/s", nil, "is out of range"},
+		{rate, "100", nil, "is not a rate"},
+		{rate, ".nan/s", nil, "is not a rate"},
 		{whole, "1", int64(1), ""},
 		{whole, "1000", int64(1000), ""},
 		{whole, "+7", int64(7), ""},
