@@ -80,13 +80,15 @@ func newNamer(ids Ids, prefix string, r *rand.Rand) *namer {
 	}
 	n.names = make([]string, ids.N)
 	for i := range n.names {
-		n.names[i] = prefix + "-" + strconv.Itoa(i+1)
+		n.names[i] = idOf(prefix, i)
 	}
 	if ids.Zipf > 0 {
 		n.cdf = shares(ids.N, func(i int) float64 { return zipf(i+1, ids.Zipf) })
 	}
 	return n
 }
+
+func idOf(prefix string, i int) string { return prefix + "-" + strconv.Itoa(i+1) }
 
 // draw returns a name and its index, which is -1 for a fresh one.
 func (n *namer) draw() (string, int) {

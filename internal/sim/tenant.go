@@ -56,34 +56,38 @@ func (t *Tally) Steady() (float64, bool) {
 func (w *world) enroll() {
 	for i, c := range w.classes {
 		c.tally = &w.result.Classes[i]
-		switch {
-		case c.Tenant == "":
-		case c.Tenants.zero():
-			w.account(c.Tenant, c.tally)
-		default:
-			c.crowd.rows = w.accounts(c)
+		for _, name := range c.Rows() {
+			if t := c.tally; c.Tenants.zero() {
+				w.account(name, t)
+			} else {
+				c.crowd.rows = append(c.crowd.rows, w.account(name, new(Tally)))
+			}
 		}
 		if !c.Users.zero() {
 			c.tally.Cohorts = new([admission.Cohorts]Cohort)
-			if c.crowd.rows != nil {
-				for _, t := range c.crowd.rows {
-					t.Cohorts = new([admission.Cohorts]Cohort)
-				}
+			for _, t := range c.crowd.rows {
+				t.Cohorts = new([admission.Cohorts]Cohort)
 			}
 		}
 	}
 }
 
-// accounts gives the first tenants of a class a row each and the others one.
-func (w *world) accounts(c *class) (rows []*Tally) {
-	names := c.crowd.tenants.names
-	for _, name := range names[:min(len(names), maxCrowdRows)] {
-		rows = append(rows, w.account(name, new(Tally)))
+// Rows are the names of the rows of Result.Tenants that the requests of c are in: its
+// tenant, or the first of its tenants, each with one, and the others together.
+func (c *Class) Rows() (names []string) {
+	switch {
+	case c.Tenant == "":
+		return nil
+	case c.Tenants.zero():
+		return []string{c.Tenant}
 	}
-	if len(names) == 0 || len(names) > maxCrowdRows {
-		rows = append(rows, w.account(c.Tenant+"-*", new(Tally)))
+	for i := range min(c.Tenants.N, maxCrowdRows) {
+		names = append(names, idOf(c.Tenant, i))
 	}
-	return rows
+	if c.Tenants.Fresh || c.Tenants.N > maxCrowdRows {
+		names = append(names, c.Tenant+"-*")
+	}
+	return names
 }
 
 // account has t counted for the tenant of that name.

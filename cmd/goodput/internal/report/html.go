@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goodput/goodput/admission"
 	"github.com/goodput/goodput/internal/sim"
 )
 
@@ -125,7 +124,15 @@ type detail struct {
 	Depths  []derived
 	Counts  []counted // of the total, then of each class if there are several
 	Reasons []pair
+	Tenants []tenancy
 	Tiers   []sim.TierResult
+}
+
+// A tenancy is a tenant in the table of a policy.
+type tenancy struct {
+	Name                                          string
+	Asked, Entitled, Granted, Ratio, Refused, P99 string
+	Reasons                                       []pair // of the first run
 }
 
 type counted struct {
@@ -217,10 +224,13 @@ func detailOf(p Policy, at row) detail {
 			d.Counts = append(d.Counts, countedOf(run.Classes[k].Name, &run.Classes[k]))
 		}
 	}
-	for k, n := range run.Total.Reasons {
-		if n > 0 {
-			d.Reasons = append(d.Reasons, pair{admission.Reason(k).String(), thousands(n)})
-		}
+	d.Reasons = reasonsOf(&run.Total)
+	for k, t := range p.tenants() {
+		d.Tenants = append(d.Tenants, tenancy{
+			Name: t.Name, Asked: t.Asked.plain(rate), Entitled: t.Entitled.plain(rate), Granted: t.Granted.plain(rate),
+			Ratio: t.Ratio.plain(percent), Refused: t.Refused.plain(percent), P99: t.P99.plain(millis),
+			Reasons: reasonsOf(&run.Tenants[k].Tally),
+		})
 	}
 	return d
 }
@@ -272,6 +282,9 @@ func (d detail) Bytes(n int64) string {
 
 // Thousands is n in groups of three digits, for the template.
 func (d detail) Thousands(n int) string { return thousands(uint64(max(n, 0))) }
+
+// AboutTenants explains the table of tenants, for the template.
+func (p *page) AboutTenants() string { return aboutTenants }
 
 // Count is Thousands for what is never negative.
 func (d detail) Count(n uint64) string { return thousands(n) }

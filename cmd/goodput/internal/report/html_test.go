@@ -25,7 +25,7 @@ func html(t *testing.T, r *Report) string {
 
 // evil is a report in which every string is hostile.
 func evil() *Report {
-	r := sample(3, 1)
+	r := withTenants(sample(3, 1), 2)
 	r.Scenario, r.About, r.Rule, r.Measured, r.Why = hostile, hostile, hostile, hostile, hostile
 	r.Program, r.Command, r.Notes = hostile, hostile, []string{hostile}
 	r.Ceilings.Missing = []string{hostile}
@@ -33,6 +33,7 @@ func evil() *Report {
 		r.Policies[i].Name = hostile
 		r.Policies[i].Runs[0].Tiers[0].Name = hostile
 		r.Policies[i].Runs[0].Classes[1].Name = hostile
+		r.Policies[i].Runs[0].Tenants[0].Name = hostile
 	}
 	r.Criteria[0].Text, r.Criteria[0].Measured = hostile, hostile
 	return r
@@ -47,7 +48,7 @@ func TestWritten(t *testing.T) {
 	}
 	for name, r := range map[string]*Report{
 		"one": sample(len(shapes), 1), "runs": sample(4, 3), "single": sample(1, 1), "hostile": evil(),
-		"layers": layered(1), "zero": answeredIn(0, 20*time.Millisecond), "steps": answeredIn(96*time.Millisecond, 120*time.Millisecond),
+		"layers": layered(1), "tenants": withTenants(sample(2, 3), 9), "zero": answeredIn(0, 20*time.Millisecond), "steps": answeredIn(96*time.Millisecond, 120*time.Millisecond),
 		"alike": answeredIn(500*time.Millisecond, 500*time.Millisecond), "slow": slow(430 * time.Millisecond),
 	} {
 		var page, doc bytes.Buffer

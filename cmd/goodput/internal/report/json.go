@@ -57,11 +57,12 @@ type document struct {
 
 // A policy has its figures over all runs, each run, and the series of the first.
 type policy struct {
-	Name    string  `json:"name"`
-	Figures figures `json:"figures"`
-	Classes []class `json:"classes"` // empty if there is but one
-	Runs    []run   `json:"runs"`
-	Series  series  `json:"series"`
+	Name    string   `json:"name"`
+	Figures figures  `json:"figures"`
+	Classes []class  `json:"classes"` // empty if there is but one
+	Tenants []tenant `json:"tenants"` // empty if there is but one
+	Runs    []run    `json:"runs"`
+	Series  series   `json:"series"`
 }
 
 // A class has its figures over all runs. Its goodput_ratio is the share of its own
@@ -69,6 +70,17 @@ type policy struct {
 type class struct {
 	Name    string  `json:"name"`
 	Figures figures `json:"figures"`
+}
+
+// A tenant has its figures over all runs; rates are units of cost.
+type tenant struct {
+	Name     string  `json:"name"`
+	Asked    *figure `json:"asked_per_second"`
+	Entitled *figure `json:"entitled_per_second"`
+	Granted  *figure `json:"granted_per_second"`
+	Ratio    *figure `json:"goodput_ratio"`
+	Refused  *figure `json:"refused_ratio"`
+	P99      *figure `json:"latency_p99_seconds"`
 }
 
 type figures struct {
@@ -95,14 +107,21 @@ type figure struct {
 }
 
 type run struct {
-	Seed     uint64  `json:"seed"`
-	Window   number  `json:"window_seconds"`
-	Ended    number  `json:"ended_seconds"`
-	Capacity number  `json:"capacity_per_second"`
-	Ratio    number  `json:"goodput_ratio"`
-	Total    tally   `json:"total"`
-	Classes  []tally `json:"classes"`
-	Tiers    []tier  `json:"tiers"`
+	Seed     uint64    `json:"seed"`
+	Window   number    `json:"window_seconds"`
+	Ended    number    `json:"ended_seconds"`
+	Capacity number    `json:"capacity_per_second"`
+	Ratio    number    `json:"goodput_ratio"`
+	Total    tally     `json:"total"`
+	Classes  []tally   `json:"classes"`
+	Tenants  []account `json:"tenants"`
+	Tiers    []tier    `json:"tiers"`
+}
+
+// An account is what became of one tenant in a run.
+type account struct {
+	tally
+	Entitled number `json:"entitled_units"`
 }
 
 type tally struct {
@@ -112,6 +131,8 @@ type tally struct {
 	Late     uint64            `json:"late"`
 	Refused  uint64            `json:"refused"`
 	Failed   uint64            `json:"failed"`
+	Asked    uint64            `json:"asked_units"` // of cost, as are those granted
+	Granted  uint64            `json:"granted_units"`
 	Attempts uint64            `json:"attempts"`
 	Served   uint64            `json:"served"`
 	Reasons  map[string]uint64 `json:"reasons"` // every reason there is, those that did not occur too
@@ -122,6 +143,13 @@ type tally struct {
 	Wait     distribution      `json:"wait"`
 	Told     distribution      `json:"told"`
 	Parts    number            `json:"parts"`
+	Cohorts  []cohort          `json:"cohorts"`      // by when they are shed, the last first; empty without users
+	Steady   number            `json:"steady_share"` // of requests, of users who are served almost always or almost never; null without users
+}
+
+type cohort struct {
+	Requests uint64 `json:"requests"`
+	InTime   uint64 `json:"in_time"`
 }
 
 // A distribution has the buckets that are not empty: Counts[i] durations are at most
@@ -238,9 +266,15 @@ func (r *Report) document() document {
 		d.Criteria = append(d.Criteria, criteria(c))
 	}
 	for _, p := range r.Policies {
-		out := policy{Name: p.Name, Figures: figuresOf(p.Figures()), Classes: []class{}, Series: seriesOf(p.Runs[0].Series)}
+		out := policy{Name: p.Name, Figures: figuresOf(p.Figures()), Classes: []class{}, Tenants: []tenant{}, Series: seriesOf(p.Runs[0].Series)}
 		for i, c := range p.classes() {
 			out.Classes = append(out.Classes, class{c.Name, figuresOf(p.Class(i))})
+		}
+		for _, t := range p.tenants() {
+			out.Tenants = append(out.Tenants, tenant{
+				Name: t.Name, Asked: t.Asked.json(), Entitled: t.Entitled.json(), Granted: t.Granted.json(),
+				Ratio: t.Ratio.json(), Refused: t.Refused.json(), P99: t.P99.json(),
+			})
 		}
 		for _, one := range p.Runs {
 			out.Runs = append(out.Runs, runOf(one))
@@ -280,10 +314,14 @@ func known(ratio float64) *float64 {
 func runOf(r *sim.Result) run {
 	out := run{
 		Seed: r.Seed, Window: secs(r.Window), Ended: secs(r.Ended), Capacity: number(r.Capacity),
-		Ratio: number(ratio(r)), Total: tallyOf(&r.Total), Classes: []tally{}, Tiers: []tier{},
+		Ratio: number(ratio(r)), Total: tallyOf(&r.Total), Classes: []tally{}, Tenants: []account{}, Tiers: []tier{},
 	}
 	for i := range r.Classes {
 		out.Classes = append(out.Classes, tallyOf(&r.Classes[i]))
+	}
+	for i := range r.Tenants {
+		t := &r.Tenants[i]
+		out.Tenants = append(out.Tenants, account{tallyOf(&t.Tally), number(t.Entitled)})
 	}
 	for i := range r.Tiers {
 		out.Tiers = append(out.Tiers, tierOf(&r.Tiers[i]))
@@ -294,10 +332,17 @@ func runOf(r *sim.Result) run {
 func tallyOf(t *sim.Tally) tally {
 	out := tally{
 		Name: t.Name, Requests: t.Requests, InTime: t.InTime, Late: t.Late, Refused: t.Refused, Failed: t.Failed,
+		Asked: t.Asked, Granted: t.Granted, Cohorts: []cohort{}, Steady: number(math.NaN()),
 		Attempts: t.Attempts, Served: t.Served, Reasons: map[string]uint64{},
 		Wasted: secs(t.Wasted), Work: secs(t.Work), Parts: number(t.Parts),
 		Latency: distributionOf(&t.Latency), Good: distributionOf(&t.Good),
 		Wait: distributionOf(&t.Wait), Told: distributionOf(&t.Told),
+	}
+	if x, ok := t.Steady(); ok {
+		out.Steady = number(x)
+		for _, c := range t.Cohorts {
+			out.Cohorts = append(out.Cohorts, cohort(c))
+		}
 	}
 	for i, n := range t.Reasons {
 		if why := admission.Reason(i); why != admission.None {

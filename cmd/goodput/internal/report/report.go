@@ -75,6 +75,8 @@ func (r *Report) check() error {
 				return fmt.Errorf("report: run %d of policy %q is missing", i+1, p.Name)
 			case len(run.Classes) != len(p.Runs[0].Classes):
 				return fmt.Errorf("report: run %d of policy %q has %d classes and the first %d", i+1, p.Name, len(run.Classes), len(p.Runs[0].Classes))
+			case len(run.Tenants) != len(r.Policies[0].Runs[0].Tenants):
+				return fmt.Errorf("report: run %d of policy %q has %d tenants and the first of all %d", i+1, p.Name, len(run.Tenants), len(r.Policies[0].Runs[0].Tenants))
 			case run.Window <= 0:
 				return fmt.Errorf("report: run %d of policy %q counts a window of %v: it must be positive", i+1, p.Name, run.Window)
 			case math.IsNaN(run.Capacity) || math.IsInf(run.Capacity, 0) || run.Capacity < 0:

@@ -74,6 +74,7 @@ func (r *Report) Text(w io.Writer, width int, colour bool) error {
 	t.prose("", r.About)
 	t.gap()
 	t.table(r)
+	t.tenants(r)
 	t.sparks(r)
 	for _, d := range r.derivations() {
 		t.gap()

@@ -17,12 +17,12 @@ import (
 //	POLICY[.SCOPE].METRIC OP VALUE
 //	POLICY[.SCOPE].METRIC between VALUE and VALUE
 //
-// SCOPE is a class or a tier, METRIC a name of the table in metric.go, OP one of
+// SCOPE is a class, a tier or a tenant, in this order if they are called alike, METRIC a name of the table in metric.go, OP one of
 // >=, <=, >, < and ==. The value has the unit of the metric.
 type Criterion struct {
 	Text   string // as written
 	Policy string // the Name of a Compared
-	Scope  string // the name of a class or a tier; "" is all of it
+	Scope  string // the name of a class, a tier or a tenant; "" is all of it
 	Metric string
 
 	low, high float64 // both are allowed values; infinite where there is no bound
@@ -160,9 +160,12 @@ func (r *reader) subject(c *Criterion, n strictyaml.Node, text string) bool {
 		c.read = func(r *sim.Result) (float64, bool) { return m.tally(&r.Classes[class]) }
 	case tier >= 0 && m.tier != nil:
 		c.read = func(r *sim.Result) (float64, bool) { return m.tier(&r.Tiers[tier]), true }
-	case class < 0 && tier < 0:
-		n.Fail("%q in %q is neither a class nor a tier", c.Scope, text)
+	case class < 0 && tier < 0 && !r.isTenant(c.Scope):
+		n.Fail("%q in %q is neither a class nor a tier nor a tenant", c.Scope, text)
 		return false
+	case class < 0 && tier < 0 && m.tally != nil:
+		scope := c.Scope
+		c.read = func(r *sim.Result) (float64, bool) { return ofTenant(r, scope, m.tally) }
 	default:
 		n.Fail("%s is %s: %q is none", c.Metric, m.whose(), c.Scope)
 		return false

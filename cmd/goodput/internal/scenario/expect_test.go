@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goodput/goodput/admission"
 	"github.com/goodput/goodput/internal/sim"
 )
 
@@ -19,8 +20,8 @@ tiers:
   - {name: front, service: 50ms fixed, policy: {limit: 60}}
   - {name: back, service: 50ms fixed, policy: {limit: 60}}
 classes:
-  - {name: web, load: 1x}
-  - {name: batch, load: 1x}
+  - {name: web, load: 1x, tenant: acme}
+  - {name: batch, load: 1x, tenant: crowd, tenants: 1000}
 compare: [goodput, fifo]
 expect: ["`+criterion+`"]
 `))
@@ -42,10 +43,15 @@ func result(policy string, seed uint64) *sim.Result {
 	}
 	r.Total = sim.Tally{
 		Requests: 36_000, InTime: 11_400, Late: 600, Refused: 23_000, Failed: 1000, Attempts: 40_000, Served: 12_000,
-		Work: 100 * time.Second, Wasted: 5 * time.Second, Parts: 11_400 * 0.75,
+		Work: 100 * time.Second, Wasted: 5 * time.Second, Parts: 11_400 * 0.75, Asked: 72_000, Granted: 24_000,
 	}
 	r.Classes[0] = sim.Tally{Requests: 1000, InTime: 900, Refused: 100}
 	r.Classes[1] = sim.Tally{Requests: 500, InTime: 100, Refused: 400}
+	r.Total.Reasons[admission.OverQuota], r.Total.Reasons[admission.Replaced] = 17, 4
+	// A quarter of the requests come from users that are always served, an eighth from
+	// those that never are.
+	r.Total.Cohorts = &[admission.Cohorts]sim.Cohort{{Requests: 9000, InTime: 9000}, {Requests: 4500}, {Requests: 22_500, InTime: 2400}}
+	r.Tenants = []sim.TenantResult{{Tally: sim.Tally{Name: "acme", Requests: 70, InTime: 7, Asked: 140, Granted: 35}}, {Tally: sim.Tally{Name: "crowd-*", Requests: 3}}}
 	for i := range 100 {
 		at := time.Duration(i+1) * time.Millisecond
 		r.Total.Latency.Add(10 * at)
@@ -100,6 +106,19 @@ func TestCriteria(t *testing.T) {
 		{"goodput.peak_behind == 5", true, "5"},
 		{"goodput.peak_age <= 400ms", true, "400ms"},
 		{"goodput.restarts == 2", true, "2"},
+
+		{"goodput.asked == 72000", true, "72000"},
+		{"goodput.granted == 24000", true, "24000"},
+		{"goodput.quota == 17", true, "17"},
+		{"goodput.replaced == 4", true, "4"},
+		{"goodput.queue_full == 0", true, "0"},
+		{"goodput.steady_share == 0.375", true, "0.3750"},
+		{"goodput.web.steady_share >= 0", false, "none"}, // it has no users
+
+		{"goodput.acme.granted == 35", true, "35"},
+		{"goodput.acme.in_time_share == 0.1", true, "0.1000"},
+		{"goodput.crowd-*.requests == 3", true, "3"},
+		{"goodput.crowd-1.requests >= 0", false, "none"}, // no run has a row for it
 
 		{"goodput.web.in_time == 900", true, "900"},
 		{"goodput.batch.in_time_share == 0.2", true, "0.2000"},

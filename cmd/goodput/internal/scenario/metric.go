@@ -3,13 +3,14 @@ package scenario
 import (
 	"slices"
 
+	"github.com/goodput/goodput/admission"
 	"github.com/goodput/goodput/internal/hist"
 	"github.com/goodput/goodput/internal/sim"
 )
 
 // A metric is a number of a result that a criterion can be about. Exactly one of
-// the three functions is set: of the run as a whole, of all or of one class, of all
-// or of one tier.
+// the three functions is set: of the run as a whole, of all or of one class or tenant,
+// of all or of one tier.
 type metric struct {
 	unit  unit
 	all   func(*sim.Result) (float64, bool)
@@ -32,10 +33,13 @@ var metrics = map[string]metric{
 	"failed":   counted(func(t *sim.Tally) uint64 { return t.Failed }),
 	"attempts": counted(func(t *sim.Tally) uint64 { return t.Attempts }),
 	"served":   counted(func(t *sim.Tally) uint64 { return t.Served }),
+	"asked":    counted(func(t *sim.Tally) uint64 { return t.Asked }),
+	"granted":  counted(func(t *sim.Tally) uint64 { return t.Granted }),
 
 	"in_time_share": shared(func(t *sim.Tally) (part, whole float64) { return float64(t.InTime), float64(t.Requests) }),
 	"refused_share": shared(func(t *sim.Tally) (part, whole float64) { return float64(t.Refused), float64(t.Requests) }),
 	"wasted_share":  shared(func(t *sim.Tally) (part, whole float64) { return t.Wasted.Seconds(), t.Work.Seconds() }),
+	"steady_share":  {unit: share, tally: (*sim.Tally).Steady},
 	"parts_share":   shared(func(t *sim.Tally) (part, whole float64) { return t.Parts, float64(t.InTime) }),
 
 	"p50":      quantile(0.5, func(t *sim.Tally) *hist.Histogram { return &t.Latency }),
@@ -53,6 +57,15 @@ var metrics = map[string]metric{
 	"peak_bytes":  {unit: size, tier: func(t *sim.TierResult) float64 { return float64(t.PeakBytes) }},
 	"peak_age":    {unit: span, tier: func(t *sim.TierResult) float64 { return t.PeakAge.Seconds() }},
 	"restarts":    {unit: count, tier: func(t *sim.TierResult) float64 { return float64(t.Restarts) }},
+}
+
+// Attempts that were refused, by the word of the reason: quota, replaced, queue_full ...
+func init() {
+	for i := range admission.Reasons {
+		if why := admission.Reason(i); why != admission.None {
+			metrics[why.String()] = counted(func(t *sim.Tally) uint64 { return t.Reasons[why] })
+		}
+	}
 }
 
 func counted(of func(*sim.Tally) uint64) metric {
@@ -85,7 +98,7 @@ func (m metric) most(tiers []sim.TierResult) (v float64, ok bool) {
 func (m metric) whose() string {
 	switch {
 	case m.tally != nil:
-		return "of a class"
+		return "of a class or a tenant"
 	case m.tier != nil:
 		return "of a tier"
 	}

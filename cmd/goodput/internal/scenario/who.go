@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"slices"
+
 	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
 	"github.com/goodput/goodput/internal/sim"
 )
@@ -52,4 +54,24 @@ func ids(n strictyaml.Node) (i sim.Ids) {
 	i.N = int(m.Need("n", "1000").Whole(1, maxIds))
 	i.Zipf = m.Get("zipf").Number(0, 10)
 	return i
+}
+
+// isTenant reports whether a result may have a row of that name.
+func (r *reader) isTenant(name string) bool {
+	for _, c := range r.file.Sim.Classes {
+		if c.Tenant != "" && slices.Contains(c.Rows(), name) {
+			return true
+		}
+	}
+	return false
+}
+
+// ofTenant is a number of the tenant of that name, if the table has a row for it.
+func ofTenant(r *sim.Result, name string, of func(*sim.Tally) (float64, bool)) (float64, bool) {
+	for i := range r.Tenants {
+		if t := &r.Tenants[i]; t.Name == name {
+			return of(&t.Tally)
+		}
+	}
+	return 0, false
 }
