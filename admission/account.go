@@ -1,6 +1,10 @@
 package admission
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // A TenantState is the account of one tenant, for whoever looks.
 type TenantState struct {
@@ -26,14 +30,76 @@ type TenantState struct {
 	Quotaed  uint64 // offers refused for its quota, among Refused
 }
 
-// SetWeight changes the weight of a row, until the next Reconfigure. A weight that
-// New would refuse is clamped to the nearest that it would not, NaN to 1, and counted in
-// Stats.Clamped. An id without a row is the others'.
-func (c *Core) SetWeight(now time.Duration, id string, weight float64) {
+// TopTenants returns the accounts of at most n tenants, those that ask for most first.
+// It costs as much as there are rows. Without Tenants there are none.
+func (c *Core) TopTenants(now time.Duration, n int) []TenantState {
+	c.tick(now)
+	if c.cfg.Tenants == nil || n <= 0 {
+		return nil
+	}
+	var all []TenantState
+	for i, t := range c.rows {
+		if i >= others && t != nil && !t.gone {
+			all = append(all, c.state(t))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b TenantState) int { return cmp.Compare(b.Offered, a.Offered) })
+	return all[:min(n, len(all))]
 }
 
-// TopTenants returns the accounts of at most n tenants, those that ask for most
-// first. It costs as much as there are rows.
-func (c *Core) TopTenants(now time.Duration, n int) []TenantState {
-	return nil
+func (c *Core) state(t *row) TenantState {
+	t.quota.refill(c.now)
+	s := TenantState{
+		ID: t.ID, Weight: t.Weight, MaxInUse: c.limit, Quota: t.Quota, Left: t.quota.left,
+		InUse: t.inUse, Waiting: t.n, WaitingCost: t.cost,
+		Arrivals: t.arrivals, Refused: t.refused, Granted: uint64(max(t.granted, 0)), Quotaed: t.overQuota,
+	}
+	if t.ceiling > 0 {
+		s.MaxInUse = min(t.ceiling, c.limit)
+	}
+	for i := range t.flows {
+		offered := t.rate[i] * c.scale
+		s.Offered += offered
+		if offered > 0 || i == int(Default)-1 {
+			s.Entitled = max(s.Entitled, c.entitled(&t.flows[i]))
+		}
+		s.Over = s.Over || t.greedy[i]
+	}
+	return s
+}
+
+// tally returns what is true of all tenants together.
+func (c *Core) tally() (t Tally) {
+	if c.cfg.Tenants == nil {
+		return t
+	}
+	for i, r := range c.rows {
+		if i < others || r == nil || r.gone {
+			continue
+		}
+		t.Rows++
+		if r.active {
+			t.Active++
+		}
+		if s := c.state(r); s.Over {
+			t.Over++
+		}
+	}
+	t.Capped, t.Clamped = c.parkedCost, c.counts.clamped
+	for i := range c.lanes {
+		if l := &c.lanes[i]; l.short && c.overload {
+			t.Level = l.level
+		}
+	}
+	return t
+}
+
+// shedding returns who is shed first: from which cohort on, of which priority.
+func (c *Core) shedding() (Priority, int) {
+	for i := range c.lanes {
+		if l := &c.lanes[i]; c.overload && l.offered > l.served {
+			return Priority(i + 1), 1 + int(Cohorts*l.served/l.offered)
+		}
+	}
+	return unset, 0
 }

@@ -94,11 +94,24 @@ type Core struct {
 	lentAt  time.Duration
 	lawAt   time.Duration // when the law was last asked
 
-	lines   [priorities]line // by priority, critical first
-	waiting int              // Invariant: the sum of lines[i].n, at most MaxItems (I3)
+	lanes   [priorities]lane // by priority, critical first
+	waiting int              // Invariant: the sum of lanes[i].n, at most MaxItems (I3)
 	cost    int              // units of cost that wait
 	bytes   int64            // Invariant: at most MaxBytes (I3)
 	seq     uint64
+
+	rows       []*row          // everybody, the others, then one for each tenant known by name; nil where one was
+	table      map[string]*row // tenants known by name
+	active     []*row          // those whose meters may not be 0, or of which something waits or runs
+	gen        Share           // of the table; shares of another one are nobody's
+	hand       int             // Tenants.Hand in force
+	light      float64         // the least weight
+	heavy      float64         // the largest
+	parked     int             // requests that wait for the ceiling of their tenant
+	parkedCost int
+	overCost   int               // units that wait of those that ask for more than their share
+	latest     map[keyed]*Waiter // LatestOnly: who waits, by what it is about
+	picks      uint64            // calls of makeRoom; a pick of an earlier one is over
 
 	exempt   int // exempt requests in flight. Invariant: at most cfg.Exempt when one is admitted
 	draining bool
@@ -110,6 +123,8 @@ type Core struct {
 	derivedAt  time.Duration
 	ruledAt    time.Duration // of Derivation.RuleLatency
 	load       meter
+	metered    time.Duration // up to when the meters of the tenants have been read
+	scale      float64       // of those meters: the load has its own, which knows more about lent slots
 	hint       hint
 
 	order    Order         // in force
@@ -124,16 +139,17 @@ type Core struct {
 	decided []*Waiter
 	taken   int
 	victims []*Waiter // scratch of makeRoom
+	told    []*Waiter // scratch of evict
 	spare   *Waiter   // recycled, a list by next
 	counts  counts
 }
 
 // counts never fall. Invariant: arrivals = the sum of outcomes + waiting + running (I4).
 type counts struct {
-	arrivals, immediate, dequeued, exempt, limitChanges uint64
-	outcomes                                            [Outcomes]uint64
-	refusals                                            [Reasons]uint64
-	refused, ended                                      uint64 // refused for want of capacity; what Retry-After goes by
+	arrivals, immediate, dequeued, exempt, limitChanges, clamped uint64
+	outcomes                                                     [Outcomes]uint64
+	refusals                                                     [Reasons]uint64
+	refused, ended                                               uint64 // refused for want of capacity; what Retry-After goes by
 }
 
 // New returns a core, or the sentence of Config.Validate.
@@ -148,11 +164,14 @@ func New(cfg Config) (*Core, error) {
 }
 
 func (c *Core) configure(cfg Config) {
+	old := c.cfg.Tenants
 	c.law, c.cfg = cfg.Limit, cfg.WithDefaults()
+	c.configureRows(old)
 	if c.cfg.Order != Auto {
 		c.setOrder(c.cfg.Order)
 	}
 	c.load.configure(c.now, c.cfg.Objective)
+	c.metered = c.load.end
 	c.service.setPrior(priorMean(c.cfg.Service, c.cfg.Objective),
 		max(halfLives*c.cfg.Objective, minHalfLife), c.cfg.Objective)
 	c.derive()
@@ -168,21 +187,32 @@ func (c *Core) Offer(now time.Duration, r Request) Decision {
 	}
 	c.counts.arrivals++
 	c.normalize(&r)
-	if why := c.unfit(&r); why != None {
-		return c.refuse(why)
+	f := c.flowFor(&r)
+	f.row.arrivals++
+	if why := c.unfit(&r, f.row); why != None {
+		return c.refuse(f, why)
+	}
+	if wait := f.row.quota.lacks(c.now, r.Cost); wait > 0 {
+		f.row.overQuota++
+		return c.refuseWith(f, Decision{RetryAfter: wait}, OverQuota)
 	}
 	c.load.add(r.Cost)
-	if c.waiting == 0 && r.Cost <= c.free() {
-		c.grant(r.Cost)
+	c.meter(f, r.Cost)
+	if r.Cost <= c.free() && c.waiting == c.parked && f.row.n == 0 && f.row.fits(r.Cost) {
 		c.counts.immediate++
-		return Decision{Verdict: Admitted}
+		if c.cfg.Tenants == nil {
+			c.grant(r.Cost)
+			return Decision{Verdict: Admitted}
+		}
+		f.row.quota.spend(r.Cost)
+		return Decision{Verdict: Admitted, Share: c.take(f, r.Cost)}
 	}
 	if r.NoWait {
-		d := c.refuse(QueueFull)
+		d := c.refuse(f, QueueFull)
 		c.counts.refused-- // who would not wait says nothing about how long the others should
 		return d
 	}
-	return c.enqueue(&r)
+	return c.enqueue(&r, f)
 }
 
 func (c *Core) normalize(r *Request) {
@@ -196,16 +226,19 @@ func (c *Core) normalize(r *Request) {
 		r.Priority = Default
 	}
 	r.Arrival = min(r.Arrival, c.now)
+	if r.Cohort < 0 || r.Cohort > Cohorts {
+		r.Cohort = 0
+	}
 }
 
 // unfit returns why a request can have no place whatever the load is.
-func (c *Core) unfit(r *Request) Reason {
+func (c *Core) unfit(r *Request, t *row) Reason {
 	switch {
 	case c.draining:
 		return Draining
 	case r.Deadline <= c.now:
 		return Deadline
-	case r.Cost > c.limit && c.limit > 0, r.Cost > limit.Max: // a limit of 0 is a pause, not a size
+	case r.Cost > c.limit && c.limit > 0, r.Cost > t.takeable(): // a limit of 0 is a pause, not a size
 		return TooCostly
 	case r.Bytes > c.cfg.MaxBytes:
 		return TooLarge
@@ -214,32 +247,37 @@ func (c *Core) unfit(r *Request) Reason {
 }
 
 // enqueue finds a place for a request that cannot run at once, or refuses it.
-func (c *Core) enqueue(r *Request) Decision {
+func (c *Core) enqueue(r *Request, f *flow) Decision {
 	if !c.keepsObjective(r) {
 		c.others = c.now
 	}
-	d := Decision{PredictedWait: c.predict(r), Service: c.need(r.Size)}
+	d := Decision{PredictedWait: c.predict(r, f), Service: c.need(r.Size)}
 	// Doomed at the door: predicted wait + service does not fit the budget. Of a
 	// pause nobody knows how long it lasts, and the alarm will tell.
 	switch {
 	case c.limit == 0 && c.depth == 0:
-		return c.refuse(Unavailable)
+		return c.refuse(f, Unavailable)
 	case c.limit == 0:
 		d.PredictedWait = 0
 	}
 	if r.Deadline != Never && c.spent(r, &d) {
-		return c.refuseWith(d, NoBudget)
+		return c.refuseWith(f, d, NoBudget)
 	}
-	if why := c.makeRoom(r); why != None {
-		return c.refuseWith(d, why)
+	if c.beyond(r, f) {
+		return c.refuseWith(f, d, Shed)
 	}
-	w := c.push(r)
+	if why := c.makeRoom(r, f); why != None {
+		return c.refuseWith(f, d, why)
+	}
+	f.row.quota.spend(r.Cost)
+	w := c.push(r, f)
 	c.evictVictims() // after the push: the queue was never empty
 	c.dispatch()     // it may be first, and fit slots that a costlier one could not use
 	if d.Verdict = w.verdict; w.verdict == Admitted {
 		c.undecide(w)
 		c.counts.dequeued-- // it did not wait
 		c.counts.immediate++
+		d.Share = w.share
 		return d
 	}
 	d.Waiter = w
@@ -262,7 +300,31 @@ func (c *Core) Release(now time.Duration, e End) {
 		panic("admission: more cost released than is in use")
 	}
 	c.end(e.Outcome, 1)
+	if f := c.flowOf(e.Share); f != nil {
+		c.settle(f, e)
+	}
 	c.dispatch()
+}
+
+// settle closes the account of a request that ran.
+func (c *Core) settle(f *flow, e End) {
+	cost := max(e.Cost, 1)
+	f.row.inUse -= cost
+	if f.row.inUse < 0 {
+		panic("admission: more cost released than its tenant has in use")
+	}
+	c.unpark(f.row)
+	if e.Charge <= 0 || e.Charge == cost {
+		return
+	}
+	more := min(e.Charge, limit.Max) - cost
+	if f.group != nil {
+		f.group.fair.correct(f, more)
+	}
+	c.lanes[f.priority-1].correct(f.whole(), more)
+	f.row.quota.refill(c.now)
+	f.row.quota.spend(more)
+	f.row.granted += float64(more)
 }
 
 func (c *Core) end(o Outcome, n int64) {
@@ -321,10 +383,11 @@ func (c *Core) Recycle(w *Waiter) {
 }
 
 // Lend hands the free slots to the driver, to admit requests of cost 1 without
-// a call, and returns how many: 0 while anyone waits. Lent slots count as used
+// a call, and returns how many: 0 while anyone waits, and always where it matters
+// who is admitted, with Tenants or a Reserve. Lent slots count as used
 // until Settle; the driver settles before any other call but Next.
 func (c *Core) Lend() int {
-	if c.waiting > 0 || c.draining || c.lent > 0 || c.free() <= 0 {
+	if c.waiting > 0 || c.draining || c.lent > 0 || c.free() <= 0 || c.cfg.Tenants != nil || c.cfg.Reserve != (Reserve{}) {
 		return 0
 	}
 	c.lent, c.lentAt = c.free(), c.now
@@ -348,8 +411,9 @@ func (c *Core) Settle(now time.Duration, s Settlement) {
 	c.lent = 0
 	c.counts.arrivals += uint64(s.Admitted)
 	c.counts.immediate += uint64(s.Admitted)
+	c.meterLent(float64(s.Admitted))
 	if c.load.spread(c.lentAt, max(c.now, now), float64(s.Admitted)) {
-		c.retune()
+		c.roll()
 	}
 	c.enter(now)
 	c.dispatch()
@@ -413,11 +477,14 @@ func (c *Core) Reconfigure(now time.Duration, cfg Config) error {
 		c.setOrder(FIFO)
 	}
 	c.configure(cfg)
+	if c.cfg.Overflow != LatestOnly {
+		c.latest = nil
+	}
 	for c.waiting > c.cfg.MaxItems {
-		c.tell(c.hindmost(func(*Waiter) bool { return true }), QueueFull)
+		c.tell(c.givesWay(func(*Waiter) bool { return true }), QueueFull)
 	}
 	for c.bytes > c.cfg.MaxBytes {
-		c.tell(c.hindmost(func(w *Waiter) bool { return w.bytes > 0 }), BytesFull)
+		c.tell(c.givesWay(func(w *Waiter) bool { return w.bytes > 0 }), BytesFull)
 	}
 	c.setLimit(n)
 	return nil

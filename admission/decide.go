@@ -14,38 +14,6 @@ const (
 	// maxPatience bounds how long a queue stands before its order changes.
 	maxPatience = time.Second
 
-	// holds is for how many objectives a queue stands at its full depth before
-	// the depth shrinks. A burst that the full depth can absorb drains sooner:
-	// without the hold a burst of 0.2 s loses 4.6 % instead of 0.7 %.
-	holds = 2
-
-	// tightSlots is the number of requests at once below which a limiter may be
-	// tight: the derived depth is less than what keeps the slots busy at tightLoad
-	// times their capacity, so that they cannot be busy and meet the percentile of the
-	// objective as well. One slot of 50 ms and 400 ms: a queue of the derived depth, 1, keeps
-	// it busy for 80 % of the time at 1.5 times its capacity; with 4 slots it is
-	// 99 %. Deadlines help where they are within the objective: they keep it
-	// without a bound on the depth. With them 96 % of one slot is used, but the no
-	// comes later, when the odds are gone.
-	tightSlots = 4
-	tightLoad  = 1.2
-
-	// tightPercentile is that of the service time which must fit the remaining
-	// budget in a tight limiter. The time until somebody is served varies so much
-	// there that the last percent of certainty costs more slots than it saves: two
-	// slots in front of the Azure trace serve 3 points more at 0.95 than at 0.99.
-	tightPercentile = 0.95
-
-	// tightHolds is for how many objectives the queue of a tight limiter stands before
-	// those with a deadline are bound by more than their odds. Its load says little
-	// over two objectives: two slots in front of 0.8 s of work serve 25 requests in
-	// 10 s.
-	tightHolds = 8
-
-	// tightOdds is the least chance of a slot in time with which somebody may queue
-	// in a tight limiter.
-	tightOdds = 0.05
-
 	// budgetsDiffer is the ratio of the longest to the shortest budget above
 	// which deadlines are taken to differ. Hops and clocks make equal deadlines
 	// differ by a few percent.
@@ -60,7 +28,7 @@ func (c *Core) tick(now time.Duration) {
 	c.now = max(c.now, now)
 	c.hint.roll(c.now, c.counts.refused, c.counts.ended)
 	if c.load.roll(c.now) {
-		c.retune()
+		c.roll()
 	}
 }
 
@@ -110,9 +78,11 @@ func (c *Core) hopeless() time.Duration {
 // age is how long the first of those that wait has waited.
 func (c *Core) age() time.Duration {
 	var age time.Duration
-	for i := range c.lines {
-		if w := c.lines[i].head; w != nil {
-			age = max(age, c.now-w.offered)
+	for i := range c.lanes {
+		for _, whole := range c.lanes[i].heap {
+			for leaf := range whole.leaves() {
+				age = max(age, c.now-leaf.line.head.offered)
+			}
 		}
 	}
 	return age
@@ -126,129 +96,27 @@ func (c *Core) standingOrder() Order {
 }
 
 func (c *Core) setOrder(o Order) {
-	if c.order == EDF && o != EDF {
-		for i := range c.lines {
-			c.lines[i].stopEDF()
-		}
-	}
-	if c.order != EDF && o == EDF {
-		for i := range c.lines {
-			c.lines[i].startEDF()
+	if (c.order == EDF) != (o == EDF) {
+		for _, t := range c.rows {
+			if t == nil || t.n == 0 {
+				continue
+			}
+			for i := range t.flows {
+				if !t.flows[i].waits() {
+					continue
+				}
+				for leaf := range t.flows[i].leaves() {
+					if o == EDF {
+						leaf.line.startEDF()
+					} else {
+						leaf.line.stopEDF()
+					}
+				}
+			}
+			c.unpark(t) // another one is first
 		}
 	}
 	c.order = o
-}
-
-// rate is the cost per second that the slots can serve.
-func (c *Core) rate() float64 { return float64(c.limit) / c.service.hold() }
-
-// rho is the load: offered cost over what the slots can serve.
-func (c *Core) rho() float64 {
-	if c.limit == 0 {
-		return math.Inf(1) // any offer is an overload
-	}
-	return c.load.rate / c.rate()
-}
-
-// retune sets the depth in force. While the queue stands and more is offered
-// than can be served, more depth would serve nobody: it would only make
-// everybody wait. See Standing.
-func (c *Core) retune() {
-	rho := c.rho()
-	if c.overload && rho < 1 {
-		c.overload = false
-	}
-	c.depth = c.derivation.Depth
-	if c.overload && !c.derivation.Fixed && rho > 1 && c.limit > 0 {
-		c.depth = min(c.depth, c.busyDepth(rho))
-	}
-	// A deadline within the objective keeps it, whatever the depth is. In a tight
-	// limiter that is used: the odds decide, and in a standing overload what keeps
-	// the slots busy.
-	c.reach = c.depth
-	switch {
-	case !c.derivation.Tight:
-	case c.overload && rho > 1 && c.now-c.stood >= tightHolds*c.cfg.Objective:
-		c.reach = max(c.depth, c.busyDepth(rho))
-	default:
-		c.reach = maxItems
-	}
-}
-
-// busyDepth is Standing in units of cost: a request occupies perCost slots.
-func (c *Core) busyDepth(rho float64) int {
-	per := c.load.perCost
-	return int(min(math.Ceil(float64(Standing(float64(c.limit)/per, rho))*per), maxItems))
-}
-
-// unreachableLoad is the load for which the depth is taken when the objective
-// cannot be met whatever the depth is: half as much again as the slots serve.
-const unreachableLoad = 1.5
-
-// derive computes the derived depth and what follows from it.
-func (c *Core) derive() {
-	c.derivedAt = c.now
-	q := c.cfg.Percentile
-	_, c.cv2 = c.service.moments()
-	top := c.service.quantile(q)
-	hold, rate := c.service.hold(), c.rate()
-	size, cost := c.service.request()
-	objective := c.cfg.Objective.Seconds()
-	d := Derivation{
-		Limit: c.limit, Mean: seconds(hold), Rate: rate,
-		Objective: c.cfg.Objective, Percentile: q, Service: seconds(top * size),
-		Samples: int(c.service.samples), Declared: c.cfg.Service,
-		Rule: int(math.Round(min(rate*objective, maxItems))),
-	}
-	if c.service.priorWeight() > 0 {
-		d.Prior = priorMean(c.cfg.Service, c.cfg.Objective)
-	} else if d.Declared > 0 {
-		d.Drifted = math.Abs(hold/d.Declared.Seconds()-1) > driftTolerated
-	}
-	most := c.cfg.MaxItems
-	if c.cfg.Depth != 0 {
-		most = 0 // only whether the objective can be met
-	}
-	if c.limit > 0 {
-		d.Depth, d.Reachable = c.service.deepest(rate, c.cv2, objective, 1-q, c.guess(rate), most)
-		d.RuleLatency = c.ruleLatency(d.Rule, rate, d.Service)
-		if !d.Reachable {
-			d.Depth = min(c.busyDepth(max(c.rho(), unreachableLoad)), most)
-		}
-	}
-	if c.cfg.Depth != 0 {
-		d.Fixed, d.Depth = true, max(c.cfg.Depth, 0)
-	} else {
-		few := c.limit > 0 && float64(c.limit) < tightSlots*cost
-		d.Tight = few && d.Depth < c.busyDepth(tightLoad)
-	}
-	if c.quantile = top; d.Tight && q > tightPercentile {
-		c.quantile = c.service.quantile(tightPercentile)
-	}
-	c.derivation = d
-	c.retune()
-}
-
-// guess is the depth in which a rate that has changed would result.
-func (c *Core) guess(rate float64) int {
-	if old := c.derivation; old.Rate > 0 {
-		return int(min(float64(old.Depth)*rate/old.Rate, maxItems))
-	}
-	return 0
-}
-
-// ruleLatency is for the eyes alone and costs more than all the rest, so it is
-// computed once a second, or when the rule itself has moved, or the service at the
-// percentile, as it does when the samples take over from the prior. 5 % is what a
-// reader would see, and more than one window of samples moves either.
-func (c *Core) ruleLatency(rule int, rate float64, service time.Duration) time.Duration {
-	if old := c.derivation; c.now-c.ruledAt < time.Second && old.RuleLatency > 0 &&
-		math.Abs(float64(rule-old.Rule)) < 0.05*float64(old.Rule) &&
-		math.Abs(float64(service-old.Service)) < 0.05*float64(old.Service) {
-		return old.RuleLatency
-	}
-	c.ruledAt = c.now
-	return seconds(c.service.latency(rule, rate, c.cv2, c.cfg.Percentile))
 }
 
 // free is the number of units that could be granted; negative while a limit
@@ -274,22 +142,24 @@ func (c *Core) need(size int) time.Duration {
 }
 
 // predict returns how long a newcomer would wait: the units that must depart
-// before its own are free, over the rate.
-func (c *Core) predict(r *Request) time.Duration {
-	units := r.Cost - c.free()
+// before its own are free, over the rate; or, if that is longer, the units of its own
+// tenant before it, over what the tenant is served.
+func (c *Core) predict(r *Request, f *flow) time.Duration {
 	due := min(r.Deadline, c.bound(r))
-	for i := range c.lines[:r.Priority] { // its own priority and those above
-		l := &c.lines[i]
-		if i == int(r.Priority)-1 {
-			units += l.ahead(c.order, due)
-		} else {
-			units += l.cost
-		}
+	own := f.line.ahead(c.order, due)
+	units := r.Cost - c.free() + own + c.before(f)
+	for i := range c.lanes[:r.Priority-1] {
+		units += c.lanes[i].cost
 	}
-	if units <= 0 {
+	if units <= 0 && f.row.n == 0 {
 		return 0
 	}
-	return seconds(float64(units) / c.rate())
+	rate := c.rate()
+	wait := float64(max(units, 0)) / rate
+	if e := c.entitled(f); e < rate && own > 0 {
+		wait = max(wait, float64(own)/e)
+	}
+	return seconds(wait)
 }
 
 // spent reports whether the predicted wait leaves too little of the budget. In a
@@ -305,21 +175,6 @@ func (c *Core) spent(r *Request, d *Decision) bool {
 	return queue.longer(spare.Seconds()) > 1-tightOdds
 }
 
-// depthFor returns how deep a request may queue. Those that the deadline keeps within
-// the objective reach further, but only while all are such: others, bound by the depth,
-// would find the queue full for ever.
-func (c *Core) depthFor(r *Request) int {
-	if c.keepsObjective(r) && c.now-c.others >= tightHolds*c.cfg.Objective {
-		return c.reach
-	}
-	return c.depth
-}
-
-// keepsObjective reports whether the deadline of r alone keeps it within the objective.
-func (c *Core) keepsObjective(r *Request) bool {
-	return r.Deadline != Never && r.Deadline-c.now <= c.cfg.Objective
-}
-
 // bound is when the wait of a request without a deadline ends.
 func (c *Core) bound(r *Request) time.Duration {
 	if r.Deadline != Never {
@@ -329,7 +184,7 @@ func (c *Core) bound(r *Request) time.Duration {
 }
 
 // push queues a request for which there is room.
-func (c *Core) push(r *Request) *Waiter {
+func (c *Core) push(r *Request, f *flow) *Waiter {
 	c.seq++
 	w := c.spare
 	if w == nil {
@@ -340,7 +195,10 @@ func (c *Core) push(r *Request) *Waiter {
 	*w = Waiter{
 		seq: c.seq, arrival: r.Arrival, offered: c.now, deadline: r.Deadline, bound: c.bound(r),
 		bytes: r.Bytes, cost: int32(r.Cost), size: int32(r.Size), priority: r.Priority,
-		retry: r.Attempt > 1, verdict: Queued,
+		retry: r.Attempt > 1, cohort: uint8(r.Cohort), verdict: Queued, flow: f,
+	}
+	if c.cfg.Overflow == LatestOnly && r.Key != "" {
+		c.keep(w, c.keyOf(r))
 	}
 	c.arm(w)
 	budget := w.due() - c.now
@@ -351,14 +209,48 @@ func (c *Core) push(r *Request) *Waiter {
 	if c.order == NewestFirst && c.cfg.Order == Auto && c.standingOrder() == EDF {
 		c.setOrder(EDF)
 	}
-	c.line(w).push(w, c.order == EDF)
-	c.waiting++
-	c.cost += int(w.cost)
-	c.bytes += w.bytes
+	c.unpark(f.row) // it may fit where the first of before did not
+	f.line.push(w, c.order == EDF)
+	c.queued(w, 1)
+	if f.group != nil && f.line.n == 1 {
+		f.group.fair.add(f)
+	}
+	if whole := f.whole(); whole.at < 0 {
+		c.lanes[w.priority-1].add(whole)
+	}
 	return w
 }
 
-func (c *Core) line(w *Waiter) *line { return &c.lines[w.priority-1] }
+// keep has w stand for what it is about, in the place of whoever did.
+func (c *Core) keep(w *Waiter, k keyed) {
+	if c.latest == nil {
+		c.latest = map[keyed]*Waiter{}
+	}
+	w.keyed = k
+	if old := c.latest[k]; old != nil {
+		w.arrival = min(w.arrival, old.arrival)
+	}
+	c.latest[k] = w
+}
+
+// queued keeps the sums: sign is 1 for who came to wait, -1 for who has left its line.
+func (c *Core) queued(w *Waiter, sign int) {
+	cost := sign * int(w.cost)
+	f, l := w.flow, &c.lanes[w.priority-1]
+	c.waiting, l.n, f.row.n = c.waiting+sign, l.n+sign, f.row.n+sign
+	c.cost, l.cost, f.row.cost = c.cost+cost, l.cost+cost, f.row.cost+cost
+	c.bytes += int64(sign) * w.bytes
+	if c.greedy(f) {
+		c.overCost += cost
+	}
+	if w.retry {
+		l.retries += sign
+	}
+	if f.group != nil {
+		f.group.line.n += sign
+		f.group.line.cost += cost
+	}
+}
 
 // arm sets the alarm: the first instant at which over gives a reason.
 func (c *Core) arm(w *Waiter) {
@@ -383,14 +275,22 @@ func (c *Core) over(w *Waiter) Reason {
 
 // leave takes w out of the queue.
 func (c *Core) leave(w *Waiter, v Verdict, why Reason) {
-	l := c.line(w)
-	l.remove(w)
+	f, l := w.flow, &c.lanes[w.priority-1]
+	c.unpark(f.row) // the sums of what is parked change, and who is first
+	f.line.remove(w)
+	c.queued(w, -1)
+	if f.group != nil && !f.waits() {
+		f.group.fair.drop(f)
+	}
+	if whole := f.whole(); !whole.waits() {
+		l.drop(whole)
+	}
 	if l.n == 0 {
 		l.passed = 0
 	}
-	c.waiting--
-	c.cost -= int(w.cost)
-	c.bytes -= w.bytes
+	if w.keyed.key != "" && c.latest[w.keyed] == w {
+		delete(c.latest, w.keyed)
+	}
 	w.verdict, w.reason, w.decided = v, why, c.now
 	if c.waiting == 0 {
 		c.stood = Never
@@ -403,7 +303,9 @@ func (c *Core) leave(w *Waiter, v Verdict, why Reason) {
 // drop ends a waiter without a slot.
 func (c *Core) drop(w *Waiter, why Reason) {
 	c.leave(w, Refused, why)
-	c.count(why)
+	w.flow.row.quota.refill(c.now)
+	w.flow.row.quota.spend(-int(w.cost)) // it had nothing for it
+	c.count(w.flow, why)
 }
 
 // tell drops a waiter and has Next return it.
@@ -423,21 +325,29 @@ func (c *Core) undecide(w *Waiter) {
 	}
 }
 
-// first returns who goes first: the highest priority in which somebody waits,
-// or one that was passed over too often.
-func (c *Core) first() *Waiter {
-	var top *Waiter
-	for i := range c.lines {
-		l := &c.lines[i]
-		if l.n == 0 {
+// first returns the flow whose first goes first: of the highest priority in which
+// somebody waits, of one that has less than its reserve, or of one that was passed over
+// too often; nil if nobody waits, or only for the ceiling of a tenant.
+func (c *Core) first() *flow {
+	var top, earned *flow
+	for i := range c.lanes {
+		l := &c.lanes[i]
+		if len(l.heap) == 0 {
 			continue
 		}
+		f := l.heap[0].leaf()
 		if l.passed >= aging {
-			return l.first(c.order)
+			return f
 		}
 		if top == nil {
-			top = l.first(c.order)
+			top = f
 		}
+		if earned == nil && l.reserve > 0 && l.credit >= float64(f.line.first(c.order).cost) {
+			earned = f
+		}
+	}
+	if earned != nil {
+		return earned
 	}
 	return top
 }
@@ -445,44 +355,80 @@ func (c *Core) first() *Waiter {
 // dispatch grants what fits, in order, and drops on the way who can no longer
 // be served. It leaves the queue work-conserving (I2).
 func (c *Core) dispatch() {
-	for c.waiting > 0 {
-		w := c.first()
+	for c.waiting > c.parked {
+		f := c.first()
+		w := f.line.first(c.order)
 		if why := c.over(w); why != None { // I5
 			c.tell(w, why)
+			continue
+		}
+		if !f.row.fits(int(w.cost)) {
+			c.park(f.whole())
 			continue
 		}
 		if int(w.cost) > c.free() {
 			return
 		}
 		c.leave(w, Admitted, None)
-		c.grant(int(w.cost))
+		w.share = c.take(f, int(w.cost))
 		c.counts.dequeued++
 		c.decided = append(c.decided, w)
-		for i := range c.lines {
-			switch l := &c.lines[i]; {
+		for i := range c.lanes {
+			switch l := &c.lanes[i]; {
 			case i == int(w.priority)-1:
 				l.passed = 0
-			case i >= int(w.priority) && l.n > 0:
+			case i >= int(w.priority) && len(l.heap) > 0:
 				l.passed++
 			}
 		}
 	}
 }
 
-func (c *Core) refuse(why Reason) Decision { return c.refuseWith(Decision{}, why) }
+// carry is how many requests of mean cost a priority may save up of its reserve while
+// none of it waits: enough that a queue of one or two, as it is in an overload, loses
+// nothing of it between two arrivals.
+const carry = 8
 
-func (c *Core) refuseWith(d Decision, why Reason) Decision {
-	c.count(why)
+// take grants cost to a flow, and returns whose account it is on.
+func (c *Core) take(f *flow, cost int) Share {
+	c.grant(cost)
+	c.charge(f, cost)
+	for i := range c.lanes {
+		l := &c.lanes[i]
+		if l.reserve == 0 {
+			continue
+		}
+		most := carry * c.load.perCost
+		if len(l.heap) > 0 {
+			most = max(most, float64(l.heap[0].leaf().line.first(c.order).cost))
+		}
+		l.credit = min(l.credit+l.reserve*float64(cost), most)
+		if i == int(f.priority)-1 {
+			l.credit = max(l.credit-float64(cost), 0)
+		}
+	}
+	if c.cfg.Tenants == nil {
+		return 0
+	}
+	f.row.inUse += cost
+	return c.shareOf(f)
+}
+
+func (c *Core) refuse(f *flow, why Reason) Decision { return c.refuseWith(f, Decision{}, why) }
+
+func (c *Core) refuseWith(f *flow, d Decision, why Reason) Decision {
+	c.count(f, why)
 	d.Verdict, d.Reason = Refused, why
 	return d
 }
 
 // count is the one place where a request that never started gets its outcome.
-func (c *Core) count(why Reason) {
+func (c *Core) count(f *flow, why Reason) {
+	f.row.refused++
 	c.counts.refusals[why]++
 	o := why.Outcome()
 	c.counts.outcomes[o]++
-	if why.RetryCanWin() && why != Draining {
+	if why.RetryCanWin() && why != Draining && why != OverQuota {
 		c.counts.refused++
 	}
 }

@@ -114,5 +114,8 @@ func (m *model) stats() Stats {
 		Outcomes: m.counts.outcomes, Refusals: m.counts.refusals,
 		ExemptAdmitted: m.counts.exempt, LimitChanges: m.counts.limitChanges,
 	}
+	for _, p := range m.queue {
+		s.WaitingBy[p.Priority-1] += p.Cost
+	}
 	return s
 }

@@ -285,7 +285,7 @@ func (d *duel) compare() error {
 		}
 		a := w.Ref.(*duelist)
 		if i >= len(d.model.told) || d.model.told[i] != a.p {
-			return fmt.Errorf("core decided %d as number %d, the model did not", a.name, i)
+			return fmt.Errorf("core decided %d as number %d (%d %v), the model did not; order %v and %v", a.name, i, w.Verdict(), w.Reason(), d.core.order, d.model.order)
 		}
 		if err := sameFate(a); err != nil {
 			return err
@@ -305,6 +305,7 @@ func (d *duel) compare() error {
 	// What was measured is not the model's.
 	want.Depth, want.Overload, want.Offered, want.Load, want.RetryAfter = got.Depth, got.Overload, got.Offered, got.Load, got.RetryAfter
 	want.MaxItems, want.MaxBytes, want.Derivation = d.model.cfg.MaxItems, d.model.cfg.MaxBytes, got.Derivation
+	want.ShedPriority, want.ShedCohort = got.ShedPriority, got.ShedCohort
 	if got != want {
 		return fmt.Errorf("core  %+v\nmodel %+v", got, want)
 	}

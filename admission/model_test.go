@@ -36,7 +36,10 @@ type model struct {
 // numbersInForce are what the model takes from the core.
 type numbersInForce struct {
 	quantile, rate     float64
-	depth, reach       int
+	depth, reach, full int
+	fixed              bool                // the depth is configured
+	greedy             [priorities]bool    // asks for more than its share in an overload
+	part               [priorities]float64 // of the slots, that it would be served
 	tight              bool
 	cv2                float64 // of the departures of requests
 	patience, hopeless time.Duration
@@ -45,10 +48,16 @@ type numbersInForce struct {
 
 func numbersOf(c *Core) numbersInForce {
 	_, cost := c.service.request()
-	return numbersInForce{
-		c.quantile, c.rate(), c.depth, c.reach, c.derivation.Tight, c.cv2 * cost,
-		c.patience(), c.hopeless(), c.service.samples > 0,
+	n := numbersInForce{
+		quantile: c.quantile, rate: c.rate(), depth: c.depth, reach: c.reach, full: c.derivation.Depth,
+		fixed: c.derivation.Fixed, tight: c.derivation.Tight, cv2: c.cv2 * cost,
+		patience: c.patience(), hopeless: c.hopeless(), sized: c.service.samples > 0,
 	}
+	for i := range n.part {
+		f := &c.rows[everybody].flows[i]
+		n.greedy[i], n.part[i] = c.greedy(f), c.entitled(f)/c.rate()
+	}
+	return n
 }
 
 // A place is a request that waits or has waited.
@@ -88,7 +97,10 @@ func (m *model) reorder() {
 	if len(m.queue) > 0 && m.order == FIFO && m.cfg.Order == Auto && m.now-m.stood >= before.patience {
 		if o := m.standing(); o == EDF || m.age() >= before.hopeless {
 			m.order = o
+			after := m.num
+			m.num = before // the call itself comes only now
 			m.dispatch()
+			m.num = after
 		}
 	}
 }
@@ -256,7 +268,7 @@ func (m *model) predict(p *place) time.Duration {
 	if m.limit == 0 {
 		return 0
 	}
-	units := p.Cost - m.free()
+	units, own := p.Cost-m.free(), 0
 	for _, q := range m.queue {
 		switch {
 		case q.Priority < p.Priority:
@@ -264,25 +276,42 @@ func (m *model) predict(p *place) time.Duration {
 		case q.Priority > p.Priority || m.order == NewestFirst:
 		case m.order == FIFO || q.due() <= p.due():
 			units += q.Cost
+			own += q.Cost
 		}
 	}
-	if units <= 0 {
-		return 0
+	wait := float64(max(units, 0)) / m.num.rate
+	if part := m.num.part[p.Priority-1]; part < 1 && len(m.queue) > 0 {
+		wait = max(wait, float64(own)/(part*m.num.rate)) // at the speed of its own priority
 	}
-	return seconds(float64(units) / m.num.rate)
+	return seconds(wait)
 }
 
 // room returns who must go for p, or why there is no room.
 func (m *model) room(p *place) ([]*place, Reason) {
-	lack := m.lack(p, nil)
-	if lack == None {
+	own, lack := m.ownLack(p, nil), m.lack(p, nil)
+	if own == None && lack == None {
 		return nil, None
 	}
-	who := m.givesWay(p)
-	for i := range who {
-		if m.lack(p, who[:i+1]) == None {
-			return who[:i+1], None
+	who, doomed := m.givesWay(p)
+	victims := slices.Clone(who[:doomed])
+	next := func(same bool) bool { // of its own priority alone, or anybody
+		for _, q := range who {
+			if !slices.Contains(victims, q) && (!same || q.Priority == p.Priority) {
+				victims = append(victims, q)
+				return true
+			}
 		}
+		return false
+	}
+	for m.ownLack(p, victims) != None && next(true) {
+	}
+	for m.lack(p, victims) != None && next(false) {
+	}
+	if m.ownLack(p, victims) == None && m.lack(p, victims) == None {
+		return victims, None
+	}
+	if lack == None {
+		lack = own
 	}
 	outranked := len(m.queue) > 0
 	for _, q := range m.queue {
@@ -306,22 +335,60 @@ func (m *model) lack(p *place, without []*place) Reason {
 	for _, v := range without {
 		cost, bytes = cost-v.Cost, bytes-v.Bytes
 	}
+	over := 0
+	for _, q := range m.queue {
+		if m.num.greedy[q.Priority-1] && !slices.Contains(without, q) {
+			over += q.Cost
+		}
+	}
+	depth, full := m.depths(p)
 	switch {
 	case n > m.cfg.MaxItems:
 		return QueueFull
 	case bytes > m.cfg.MaxBytes:
 		return BytesFull
-	case m.cfg.Overflow == Block || n == 1 && m.num.depth > 0 || cost <= m.num.depth:
+	case m.cfg.Overflow == Block:
 		return None
-	case p.Deadline != Never && p.Deadline-m.now <= m.cfg.Objective && cost <= m.num.reach &&
-		m.now-m.others >= 8*m.cfg.Objective:
-		return None // the deadline keeps the objective, and that of all who came lately
+	case n == 1 && m.num.depth > 0:
+		return None
+	case m.num.greedy[p.Priority-1] && over > 0 && over+p.Cost <= depth:
+		return None
+	case (!m.num.greedy[p.Priority-1] || over == 0) && cost <= full:
+		return None
 	}
 	return QueueFull
 }
 
-// givesWay returns who gives way to p, in that order.
-func (m *model) givesWay(p *place) (who []*place) {
+// depths returns the depth in force for p, and the one of a burst.
+func (m *model) depths(p *place) (depth, full int) {
+	depth = m.num.depth
+	if p.Deadline != Never && p.Deadline-m.now <= m.cfg.Objective && m.now-m.others >= 8*m.cfg.Objective {
+		depth = m.num.reach // the deadline keeps the objective, and that of all who came lately
+	}
+	return depth, max(m.num.full, depth)
+}
+
+// ownLack is whether the priority of p would fill more of the queue than its part of
+// the slots serves within the objective.
+func (m *model) ownLack(p *place, without []*place) Reason {
+	own := 0
+	for _, q := range m.queue {
+		if q.Priority == p.Priority && !slices.Contains(without, q) {
+			own += q.Cost
+		}
+	}
+	_, full := m.depths(p)
+	part := m.num.part[p.Priority-1]
+	if own == 0 || m.cfg.Overflow == Block || m.num.fixed || m.limit == 0 || part >= 1 ||
+		float64(own+p.Cost) <= math.Ceil(part*float64(full)-1e-9) {
+		return None
+	}
+	return QueueFull
+}
+
+// givesWay returns who gives way to p, in that order, and how many of them are
+// doomed, who go together.
+func (m *model) givesWay(p *place) (who []*place, doomed int) {
 	add := func(q *place) {
 		if !slices.Contains(who, q) {
 			who = append(who, q)
@@ -329,11 +396,7 @@ func (m *model) givesWay(p *place) (who []*place) {
 	}
 	switch m.cfg.Overflow {
 	case RefuseNewest, Block:
-		return nil
-	case EvictOldest:
-		who = slices.Clone(m.queue)
-		slices.SortStableFunc(who, func(a, b *place) int { return int(min(1, max(-1, a.Arrival-b.Arrival))) })
-		return who
+		return nil, 0
 	}
 	for pr := Critical; pr <= Background; pr++ {
 		for _, q := range m.line(pr) {
@@ -342,6 +405,15 @@ func (m *model) givesWay(p *place) (who []*place) {
 			}
 			add(q)
 		}
+	}
+	doomed = len(who)
+	if m.cfg.Overflow == EvictOldest {
+		all := slices.Clone(m.queue)
+		slices.SortStableFunc(all, func(a, b *place) int { return int(min(1, max(-1, a.Arrival-b.Arrival))) })
+		for _, q := range all {
+			add(q)
+		}
+		return who, doomed
 	}
 	newest := m.order == NewestFirst
 	for pr := Background; pr >= p.Priority; pr-- {
@@ -360,7 +432,7 @@ func (m *model) givesWay(p *place) (who []*place) {
 			}
 		}
 	}
-	return who
+	return who, doomed
 }
 
 func (m *model) push(p *place) {

@@ -1,148 +1,435 @@
 package admission
 
+import "math"
+
+// A pick is how far makeRoom has come in choosing who of a flow gives way.
+type pick struct {
+	round uint64 // of Core.picks; another one means that nothing is chosen yet
+	cost  int    // of those chosen
+	retry *Waiter
+	next  *Waiter
+}
+
+// gone is what those chosen so far leave free.
+type gone struct {
+	items, cost, over int
+	own               int // of the newcomer's tenant and priority
+	bytes             int64
+}
+
 // makeRoom picks who gives way to a newcomer, if the policy and their ranks allow
 // it, or returns why there is no place. Nobody is displaced in vain: victims are
 // evicted, by evictVictims, only once they are found to be enough.
-func (c *Core) makeRoom(r *Request) Reason {
-	lack := c.lack(r, 0, 0, 0)
-	if lack == None {
+func (c *Core) makeRoom(r *Request, f *flow) Reason {
+	c.picks++
+	var g gone
+	if w := c.replaced(r); w != nil {
+		c.mark(w, f, &g)
+	}
+	own, lack := c.ownLack(r, f, &g), c.lack(r, f, &g)
+	if own == None && lack == None {
 		return None
 	}
-	var items, cost int
-	var bytes int64
-	for w := range c.candidates(r) {
-		if w.victim {
-			continue // doomed, and of a lower rank besides
+	if c.cfg.Overflow != RefuseNewest && c.cfg.Overflow != Block {
+		c.markDoomed(f, &g)
+		for c.ownLack(r, f, &g) != None {
+			w := c.ofOwn(r, f)
+			if w == nil {
+				break
+			}
+			c.mark(w, f, &g)
 		}
-		w.victim = true
-		c.victims = append(c.victims, w)
-		items, cost, bytes = items+1, cost+int(w.cost), bytes+w.bytes
-		if c.lack(r, items, cost, bytes) == None {
-			return None
+		for c.lack(r, f, &g) != None {
+			w := c.lowest(r, f, &g)
+			if w == nil {
+				break
+			}
+			c.mark(w, f, &g)
 		}
 	}
-	for i, w := range c.victims {
-		w.victim, c.victims[i] = false, nil
+	if c.ownLack(r, f, &g) == None && c.lack(r, f, &g) == None {
+		return None
 	}
-	c.victims = c.victims[:0]
+	c.unmark()
+	if lack == None {
+		lack = own
+	}
 	if lack == QueueFull && c.outranked(r) {
 		return Shed
 	}
 	return lack
 }
 
-// lack returns what would be exceeded if the newcomer queued after the given
-// items, cost and bytes had left.
-func (c *Core) lack(r *Request, items, cost int, bytes int64) Reason {
-	waiting := c.waiting - items
-	switch {
-	case waiting+1 > c.cfg.MaxItems:
-		return QueueFull
-	case c.bytes-bytes > c.cfg.MaxBytes-r.Bytes:
-		return BytesFull
-	case c.cfg.Overflow == Block:
+func (c *Core) mark(w *Waiter, f *flow, g *gone) {
+	w.victim = true
+	c.victims = append(c.victims, w)
+	g.items++
+	g.bytes += w.bytes
+	if !w.flow.whole().parked {
+		g.cost += int(w.cost)
+		if c.greedy(w.flow) {
+			g.over += int(w.cost)
+		}
+	}
+	if w.flow.whole() == f.whole() {
+		g.own += int(w.cost)
+	}
+	c.picking(w.flow).cost += int(w.cost)
+	if w.flow.group != nil {
+		c.picking(w.flow.group).cost += int(w.cost)
+	}
+	c.lanes[w.priority-1].giving += int(w.cost)
+}
+
+func (c *Core) unmark() {
+	for i, w := range c.victims {
+		c.lanes[w.priority-1].giving = 0
+		w.victim, c.victims[i] = false, nil
+	}
+	c.victims = c.victims[:0]
+}
+
+// picking returns the pick of a flow in this round.
+func (c *Core) picking(f *flow) *pick {
+	if p := &f.pick; p.round != c.picks {
+		*p = pick{round: c.picks, retry: f.line.rhead, next: f.line.last(c.order)}
+	}
+	return &f.pick
+}
+
+// replaced returns who waits about the same as a newcomer, under LatestOnly.
+func (c *Core) replaced(r *Request) *Waiter {
+	if c.cfg.Overflow != LatestOnly || r.Key == "" {
+		return nil
+	}
+	return c.latest[c.keyOf(r)]
+}
+
+// keyOf returns what a request is about. Without Tenants all are one.
+func (c *Core) keyOf(r *Request) keyed {
+	if c.cfg.Tenants == nil {
+		return keyed{key: r.Key}
+	}
+	return keyed{r.Tenant, r.Key}
+}
+
+// ownLack returns QueueFull if the newcomer's tenant would fill more of the queue
+// than it can be served from within the objective: the depth times the part of the slots
+// that it would get, or its own MaxQueue. One request may always wait.
+func (c *Core) ownLack(r *Request, f *flow, g *gone) Reason {
+	whole := f.whole()
+	cost := whole.line.cost - g.own
+	if cost <= 0 || c.cfg.Overflow == Block {
 		return None
-	case waiting == 0 && c.depth > 0:
-		return None // one request may wait alone even if its cost exceeds the depth: else it never could
-	case c.cost-cost+r.Cost > c.depthFor(r):
+	}
+	part := 1.0
+	if m := f.row.MaxQueue; m > 0 {
+		part = m
+	}
+	if rate := c.rate(); !c.derivation.Fixed && rate > 0 {
+		part = min(part, c.entitled(f)/rate)
+	}
+	if part >= 1 {
+		return None
+	}
+	if float64(cost+r.Cost) > math.Ceil(part*float64(c.widest(r))-1e-9) {
 		return QueueFull
 	}
 	return None
 }
 
+// widest is the depth for a newcomer whose tenant asks for no more than its share.
+func (c *Core) widest(r *Request) int { return max(c.derivation.Depth, c.depthFor(r)) }
+
+// lack returns what would be exceeded if the newcomer queued after those chosen had
+// left. The depth in force is for those that ask for more than their share: who does
+// not has a burst, and a burst may be as deep as the objective allows. What waits for
+// the ceiling of a tenant delays nobody else and is not counted.
+func (c *Core) lack(r *Request, f *flow, g *gone) Reason {
+	waiting := c.waiting - g.items
+	queued, depth := c.cost-c.parkedCost-g.cost, c.depthFor(r)
+	if over := c.overCost - g.over; !c.greedy(f) || over == 0 {
+		depth = c.widest(r)
+	} else {
+		queued = over
+	}
+	switch {
+	case waiting+1 > c.cfg.MaxItems:
+		return QueueFull
+	case c.bytes-g.bytes > c.cfg.MaxBytes-r.Bytes:
+		return BytesFull
+	case c.cfg.Overflow == Block:
+		return None
+	case waiting == 0 && c.depth > 0:
+		return None // one request may wait alone even if its cost exceeds the depth: else it never could
+	case queued+r.Cost > depth:
+		return QueueFull
+	}
+	return None
+}
+
+// evictVictims tells those that makeRoom chose. The newcomer is in the queue by now.
 func (c *Core) evictVictims() {
 	for i, w := range c.victims {
 		why := c.over(w)
-		if why == None {
+		switch {
+		case why == None && w.keyed.key != "" && c.latest[w.keyed] != w:
+			why = Replaced
+		case why == None:
 			why = Displaced
 		}
+		c.lanes[w.priority-1].giving = 0
 		c.tell(w, why)
 		c.victims[i] = nil
 	}
 	c.victims = c.victims[:0]
 }
 
-// candidates yields who would give up its place for the newcomer, in the order
-// of Overflow. It does not change the queue.
-func (c *Core) candidates(r *Request) func(yield func(*Waiter) bool) {
-	return func(yield func(*Waiter) bool) {
-		switch c.cfg.Overflow {
-		case RefuseNewest, Block:
-			return
-		case EvictOldest:
-			c.oldestFirst(yield)
-			return
-		}
-		c.displaceable(r, yield)
-	}
-}
-
-// oldestFirst merges the lines by root arrival.
-func (c *Core) oldestFirst(yield func(*Waiter) bool) {
-	var at [priorities]*Waiter
-	for i := range c.lines {
-		at[i] = c.lines[i].head
-	}
-	for {
-		oldest := -1
-		for i, w := range at {
-			if w != nil && (oldest < 0 || w.arrival < at[oldest].arrival ||
-				w.arrival == at[oldest].arrival && w.seq < at[oldest].seq) {
-				oldest = i
+// markDoomed chooses whoever is doomed at the old end of a queue: as a rule they
+// are there. Whoever is doomed elsewhere is told by its alarm.
+func (c *Core) markDoomed(f *flow, g *gone) {
+	for i := range c.lanes {
+		for _, whole := range c.lanes[i].heap {
+			for leaf := range whole.leaves() {
+				for w := leaf.line.head; w != nil && c.over(w) != None; w = w.next {
+					if !w.victim {
+						c.mark(w, f, g)
+					}
+				}
 			}
 		}
-		if oldest < 0 || !yield(at[oldest]) {
-			return
-		}
-		at[oldest] = at[oldest].next
 	}
 }
 
-// displaceable yields the doomed, then who ranks below the newcomer from the
-// lowest priority up, retries before first attempts, and under NewestFirst who
-// is older, of its own rank, the oldest first.
-func (c *Core) displaceable(r *Request, yield func(*Waiter) bool) {
-	// The doomed are at the old end of a list, as a rule. Whoever is doomed
-	// elsewhere and does not rank below is told by its alarm.
-	for i := range c.lines {
-		for w := c.lines[i].head; w != nil && c.over(w) != None; w = w.next {
-			if !yield(w) {
+// leaves yields the flows in which somebody waits: the flow itself, or its buckets.
+func (f *flow) leaves() func(func(*flow) bool) {
+	return func(yield func(*flow) bool) {
+		if f.buckets == nil {
+			yield(f)
+			return
+		}
+		for _, b := range f.fair.heap {
+			if !yield(b) {
 				return
 			}
 		}
 	}
-	own := int(r.Priority) - 1
-	retry := r.Attempt > 1
-	for i := priorities - 1; i >= own; i-- {
-		l := &c.lines[i]
-		for w := l.rhead; w != nil; w = w.rnext { // retries, the oldest first
-			if i == own && retry && (c.order != NewestFirst || w.arrival > r.Arrival) {
+}
+
+// lowest returns who gives way next to a newcomer, of all tenants; nil if nobody
+// ranks below it. First the priorities below its own, from the lowest, each down to
+// its reserve; then of its own priority the tenant who would be served last, if that is
+// after the newcomer; then, if its priority has less than its reserve, those above.
+func (c *Core) lowest(r *Request, f *flow, g *gone) *Waiter {
+	if c.cfg.Overflow == EvictOldest {
+		return c.oldest(r, f)
+	}
+	onlyOver := c.lackOfDepth(r, f, g) && c.greedy(f) && c.overCost > g.over
+	own := int(f.priority) - 1
+	bound := float64(c.widest(r))
+	if onlyOver {
+		bound = float64(c.depthFor(r))
+	}
+	for i := priorities - 1; i > own; i-- {
+		if w := c.fromLane(&c.lanes[i], bound, onlyOver); w != nil {
+			return w
+		}
+	}
+	if w := c.fromOwnLane(r, f, onlyOver); w != nil {
+		return w
+	}
+	if l := &c.lanes[own]; l.reserve > 0 && (l.cost == 0 || float64(l.cost+r.Cost) <= l.reserve*bound) {
+		for i := own - 1; i >= 0; i-- {
+			if w := c.fromLane(&c.lanes[i], bound, onlyOver); w != nil {
+				return w
+			}
+		}
+	}
+	return nil
+}
+
+// lackOfDepth reports whether the depth is what a newcomer lacks, not items or bytes.
+func (c *Core) lackOfDepth(r *Request, f *flow, g *gone) bool {
+	return c.waiting-g.items+1 <= c.cfg.MaxItems && c.bytes-g.bytes <= c.cfg.MaxBytes-r.Bytes
+}
+
+// fromLane returns who of another priority gives way: of the tenant that would be
+// served last. The reserve of the priority stays, and the last that is within it.
+func (c *Core) fromLane(l *lane, bound float64, onlyOver bool) *Waiter {
+	if l.cost <= l.giving {
+		return nil
+	}
+	whole := c.rearmost(l, nil, onlyOver)
+	if whole == nil {
+		return nil
+	}
+	leaf := whole
+	if whole.buckets != nil {
+		leaf = c.rearmostOf(whole.fair.heap, nil, false)
+	}
+	w := c.hindmost(leaf, nil)
+	if w == nil || float64(l.cost-l.giving-int(w.cost)) < l.reserve*bound {
+		return nil
+	}
+	return w
+}
+
+// fromOwnLane returns who of the newcomer's own priority gives way.
+func (c *Core) fromOwnLane(r *Request, f *flow, onlyOver bool) *Waiter {
+	l, mine := &c.lanes[f.priority-1], f.whole()
+	if whole := c.rearmost(l, mine, onlyOver); whole != nil {
+		leaf := whole
+		if whole.buckets != nil {
+			leaf = c.rearmostOf(whole.fair.heap, nil, false)
+		}
+		if w := c.hindmost(leaf, nil); w != nil && c.tail(whole)-float64(w.cost)*whole.charge > l.starts(mine) {
+			return w
+		}
+	}
+	return c.ofOwn(r, f)
+}
+
+// ofOwn returns who of the newcomer's own tenant and priority gives way.
+func (c *Core) ofOwn(r *Request, f *flow) *Waiter {
+	if f.group != nil {
+		of := &f.group.fair
+		if b := c.rearmostOf(of.heap, f, false); b != nil {
+			if w := c.hindmost(b, nil); w != nil && c.tail(b)-float64(w.cost)*b.charge > of.starts(f) {
+				return w
+			}
+		}
+	}
+	if c.cfg.Overflow == EvictOldest {
+		for w := f.line.head; w != nil; w = w.next {
+			if !w.victim {
+				return w
+			}
+		}
+		return nil
+	}
+	return c.hindmost(f, r)
+}
+
+// tail is the virtual time at which what is left of a flow will have been served.
+func (c *Core) tail(f *flow) float64 {
+	return f.tag + float64(f.line.cost-c.picking(f).cost)*f.charge
+}
+
+func (c *Core) rearmost(l *lane, but *flow, onlyOver bool) *flow {
+	return c.rearmostOf(l.heap, but, onlyOver)
+}
+
+// rearmostOf returns the flow that will have been served last, but for one; of
+// equals the one that began to wait last.
+func (c *Core) rearmostOf(flows []*flow, but *flow, onlyOver bool) *flow {
+	var last *flow
+	for _, f := range flows {
+		if f == but || f.line.cost <= c.picking(f).cost || onlyOver && !c.greedy(f) {
+			continue
+		}
+		if last == nil || c.tail(f) > c.tail(last) || c.tail(f) == c.tail(last) && f.since > last.since {
+			last = f
+		}
+	}
+	return last
+}
+
+// rank orders those of one tenant and priority by who is shed first: retries before
+// first attempts, then the later cohort, those without one before all.
+func rank(retry bool, cohort uint8) int {
+	n := int(cohort)
+	if cohort == 0 {
+		n = Cohorts + 1
+	}
+	if retry {
+		n += 2 * Cohorts
+	}
+	return n
+}
+
+// maxCohortVisits bounds the search for the latest cohort in a flow. Flows of an
+// overload are short.
+const maxCohortVisits = 256
+
+// hindmost returns who of a flow gives way first: of the highest rank, the oldest
+// of retries, else the last in the order. If there is a newcomer to the flow, only who
+// ranks below it, or under NewestFirst is older.
+func (c *Core) hindmost(f *flow, r *Request) *Waiter {
+	below := func(*Waiter) bool { return true }
+	if r != nil {
+		mine := rank(r.Attempt > 1, uint8(r.Cohort))
+		below = func(w *Waiter) bool {
+			n := rank(w.retry, w.cohort)
+			return n > mine || n == mine && c.order == NewestFirst && w.arrival <= r.Arrival
+		}
+	}
+	p := c.picking(f)
+	if f.line.cohorts > 0 {
+		return c.latestCohort(f, below)
+	}
+	for ; p.retry != nil; p.retry = p.retry.rnext {
+		if !p.retry.victim && below(p.retry) {
+			return p.retry
+		}
+	}
+	for ; p.next != nil; p.next = p.next.inward(c.order) {
+		if !p.next.victim && !p.next.retry && below(p.next) {
+			return p.next
+		}
+	}
+	return nil
+}
+
+// latestCohort is hindmost where users have cohorts.
+func (c *Core) latestCohort(f *flow, below func(*Waiter) bool) (last *Waiter) {
+	visits := 0
+	for w := f.line.rhead; w != nil && visits < maxCohortVisits; w = w.rnext {
+		if visits++; !w.victim && below(w) && (last == nil || rank(true, w.cohort) > rank(true, last.cohort)) {
+			last = w
+		}
+	}
+	if last != nil {
+		return last
+	}
+	for w := f.line.last(c.order); w != nil && visits < maxCohortVisits; w = w.inward(c.order) {
+		if visits++; !w.victim && !w.retry && below(w) && (last == nil || rank(false, w.cohort) > rank(false, last.cohort)) {
+			last = w
+		}
+	}
+	return last
+}
+
+// oldest returns who gives way next under EvictOldest: who arrived first, of those
+// of the newcomer's own tenant and of the tenants that would be served after it.
+func (c *Core) oldest(r *Request, f *flow) (oldest *Waiter) {
+	for i := range c.lanes {
+		l := &c.lanes[i]
+		start := l.starts(f.whole())
+		for _, whole := range l.heap {
+			if whole.row != f.row && c.tail(whole) <= start {
 				continue
 			}
-			if !yield(w) {
-				return
-			}
-		}
-		if i == own && (retry || c.order != NewestFirst) {
-			return // nobody else of its own rank gives way
-		}
-		for w := l.last(c.order); w != nil; w = w.inward(c.order) {
-			if i == own && w.arrival > r.Arrival {
-				return // NewestFirst: from here on all are younger than the newcomer
-			}
-			if !w.retry && !yield(w) {
-				return
+			for leaf := range whole.leaves() {
+				w := leaf.line.head
+				for w != nil && w.victim {
+					w = w.next
+				}
+				if w != nil && (oldest == nil || w.arrival < oldest.arrival ||
+					w.arrival == oldest.arrival && w.seq < oldest.seq) {
+					oldest = w
+				}
 			}
 		}
 	}
+	return oldest
 }
 
 // outranked reports whether everybody who waits ranks above the newcomer.
 func (c *Core) outranked(r *Request) bool {
 	own := int(r.Priority) - 1
 	for i := own; i < priorities; i++ {
-		l := &c.lines[i]
-		if i == own && r.Attempt > 1 && l.rhead == nil {
+		l := &c.lanes[i]
+		if i == own && r.Attempt > 1 && l.retries == 0 {
 			continue // first attempts rank above a retry
 		}
 		if l.n > 0 {
@@ -152,19 +439,25 @@ func (c *Core) outranked(r *Request) bool {
 	return c.waiting > 0
 }
 
-// hindmost returns who would be displaced first, whoever comes, of those that
-// the test picks; there must be one.
-func (c *Core) hindmost(pick func(*Waiter) bool) *Waiter {
+// givesWay returns who would be displaced first, whoever comes, of those that the
+// test picks; there must be one.
+func (c *Core) givesWay(test func(*Waiter) bool) *Waiter {
 	for i := priorities - 1; i >= 0; i-- {
-		l := &c.lines[i]
-		for w := l.rhead; w != nil; w = w.rnext {
-			if pick(w) {
-				return w
+		for _, t := range c.rows {
+			if t == nil || t.n == 0 {
+				continue
 			}
-		}
-		for w := l.last(c.order); w != nil; w = w.inward(c.order) {
-			if pick(w) {
-				return w
+			for leaf := range t.flows[i].leaves() {
+				for w := leaf.line.rhead; w != nil; w = w.rnext {
+					if test(w) {
+						return w
+					}
+				}
+				for w := leaf.line.last(c.order); w != nil; w = w.inward(c.order) {
+					if test(w) {
+						return w
+					}
+				}
 			}
 		}
 	}
@@ -172,14 +465,24 @@ func (c *Core) hindmost(pick func(*Waiter) bool) *Waiter {
 }
 
 // evict tells everybody that the test picks.
-func (c *Core) evict(why Reason, pick func(*Waiter) bool) {
-	for i := range c.lines {
-		for w := c.lines[i].head; w != nil; {
-			next := w.next
-			if pick(w) {
+func (c *Core) evict(why Reason, test func(*Waiter) bool) {
+	for i := range c.lanes {
+		for _, t := range c.rows {
+			if t == nil || t.n == 0 {
+				continue
+			}
+			c.told = c.told[:0]
+			for leaf := range t.flows[i].leaves() {
+				for w := leaf.line.head; w != nil; w = w.next {
+					if test(w) {
+						c.told = append(c.told, w)
+					}
+				}
+			}
+			for _, w := range c.told {
 				c.tell(w, why)
 			}
-			w = next
 		}
 	}
+	clear(c.told[:cap(c.told)])
 }

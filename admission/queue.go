@@ -10,6 +10,8 @@ type Waiter struct {
 
 	prev, next   *Waiter // by root arrival, within a priority
 	rprev, rnext *Waiter // the same, retries only
+	flow         *flow
+	keyed        keyed // under LatestOnly
 	seq          uint64
 	arrival      time.Duration // root arrival
 	offered      time.Duration
@@ -19,14 +21,18 @@ type Waiter struct {
 	alarm        time.Duration
 	bytes        int64
 	cost, size   int32
-	share        Share
 	heap         int32 // index in the heap under EDF, else -1
 	priority     Priority
 	retry        bool
-	victim       bool // scratch of makeRoom
+	cohort       uint8 // 0 is shed before the others; see rank
+	victim       bool  // scratch of makeRoom
 	verdict      Verdict
 	reason       Reason
+	share        Share
 }
+
+// keyed is what LatestOnly goes by.
+type keyed struct{ tenant, key string }
 
 // Verdict is Queued until the request is decided.
 func (w *Waiter) Verdict() Verdict { return w.verdict }
@@ -37,7 +43,7 @@ func (w *Waiter) Reason() Reason { return w.reason }
 // Cost returns the units of the limit that it holds once admitted.
 func (w *Waiter) Cost() int { return int(w.cost) }
 
-// Share says whose account it is on: End.Share.
+// Share says whose account it is on: End.Share. It is 0 until it is admitted.
 func (w *Waiter) Share() Share { return w.share }
 
 // Waited returns how long it waited, from offer to decision; 0 until then.
@@ -62,8 +68,8 @@ func (w *Waiter) due() time.Duration { return min(w.deadline, w.bound) }
 // the same, just not before everybody.
 const maxSift = 128
 
-// A line holds the waiting requests of one priority: a list by root arrival,
-// the retries among them, and under EDF a heap.
+// A line holds the waiting requests of one flow: a list by root arrival, the retries
+// among them, and under EDF a heap.
 //
 // Push and remove are O(1) plus the search for an older root arrival, and
 // O(log n) under EDF.
@@ -73,7 +79,7 @@ type line struct {
 	edf          []*Waiter
 	n            int
 	cost         int
-	passed       int // grants to higher priorities since this one last had its turn
+	cohorts      int // of those that wait, who has a cohort
 }
 
 func (l *line) push(w *Waiter, edf bool) {
@@ -106,6 +112,9 @@ func (l *line) push(w *Waiter, edf bool) {
 	}
 	l.n++
 	l.cost += int(w.cost)
+	if w.cohort > 0 {
+		l.cohorts++
+	}
 	w.heap = -1
 	if edf {
 		l.heapPush(w)
@@ -125,6 +134,9 @@ func (l *line) remove(w *Waiter) {
 	w.prev, w.next, w.rprev, w.rnext = nil, nil, nil, nil
 	l.n--
 	l.cost -= int(w.cost)
+	if w.cohort > 0 {
+		l.cohorts--
+	}
 }
 
 // unlink makes whoever pointed at a removed waiter, its neighbour or the end of

@@ -27,7 +27,6 @@ type Stats struct {
 	Derivation   Derivation
 
 	// By priority, critical first.
-	InUseBy   [priorities]int // units of cost that run; idle lent slots excluded
 	WaitingBy [priorities]int // units of cost that wait
 
 	// In an overload those are shed first who are of ShedPriority, from the cohort
@@ -70,6 +69,11 @@ func (c *Core) Stats(now time.Duration) Stats {
 		Outcomes: c.counts.outcomes, Refusals: c.counts.refusals,
 		ExemptAdmitted: c.counts.exempt, LimitChanges: c.counts.limitChanges,
 	}
+	for i := range c.lanes {
+		s.WaitingBy[i] = c.lanes[i].cost
+	}
+	s.ShedPriority, s.ShedCohort = c.shedding()
+	s.Tenants = c.tally()
 	if math.IsInf(s.Load, 0) || math.IsNaN(s.Load) {
 		s.Load = 0
 	}

@@ -1,0 +1,231 @@
+package admission
+
+import "math"
+
+// Who asks for how much, and what there is for whom. Once a bin of the load meter
+// ends, what the slots can serve is handed out on paper: by priority, from the top,
+// what lower ones have reserved set aside; within a priority by max-min fairness
+// (Bertsekas, Gallager, "Data Networks", 6.5.2): each tenant gets what it asks for or,
+// if that is more, an equal amount for each unit of its weight. The slots themselves are
+// handed out by fair queueing; this is the forecast of it, by which a tenant is told how
+// long it would wait, and whether its queue is a burst or stands.
+
+// meter counts what is asked for.
+func (c *Core) meter(f *flow, cost int) {
+	f.row.pending[f.priority-1] += float64(cost)
+	c.activate(f.row)
+}
+
+// meterLent counts what the driver admitted without asking, of priorities that it
+// did not say: those that ask already are taken to have gone on.
+func (c *Core) meterLent(n float64) {
+	if n == 0 {
+		return
+	}
+	t, sum := c.rows[everybody], 0.0
+	c.activate(t)
+	for _, r := range t.rate {
+		sum += r
+	}
+	if sum == 0 {
+		t.pending[Default-1] += n
+		return
+	}
+	for i, r := range t.rate {
+		t.pending[i] += n * r / sum
+	}
+}
+
+// faint is the rate, in cost per second, below which a tenant no longer asks.
+const faint = 1e-3
+
+// roll adds the bins that have ended to the meters.
+func (c *Core) roll() {
+	bins := float64(c.load.end-c.metered) / float64(c.load.bin)
+	c.metered = c.load.end
+	if bins > 0 {
+		keep := math.Pow(1-binWeight, bins)
+		active := c.active[:0]
+		for _, t := range c.active {
+			sum := 0.0
+			for i := range t.rate {
+				t.rate[i] = keep*t.rate[i] + (1-keep)*t.pending[i]/(bins*c.load.bin.Seconds())
+				t.pending[i] = 0
+				sum += t.rate[i]
+			}
+			if t.active = sum > faint || !t.idle(); t.active {
+				active = append(active, t)
+			} else {
+				t.rate, t.served = [priorities]float64{}, [priorities]float64{}
+				t.greedy = [priorities]bool{}
+			}
+		}
+		clear(c.active[len(active):])
+		c.active = active
+	}
+	c.retune()
+}
+
+// apportion hands out on paper what the slots can serve.
+func (c *Core) apportion() {
+	rate := c.rate()
+	var offered [priorities]float64
+	sum := 0.0
+	for _, t := range c.active {
+		for i, r := range t.rate {
+			offered[i] += r
+			sum += r
+		}
+		t.served = [priorities]float64{}
+	}
+	c.scale = 0
+	if sum > 0 {
+		c.scale = c.load.rate / sum
+	}
+	reserved := 0.0
+	for i := range c.lanes {
+		c.lanes[i].offered = offered[i] * c.scale
+		reserved += min(c.lanes[i].offered, c.lanes[i].reserve*rate)
+	}
+	left := rate
+	for i := range c.lanes {
+		l := &c.lanes[i]
+		reserved -= min(l.offered, l.reserve*rate)
+		l.avail = max(left-reserved, rate/(aging+1))
+		c.fill(l, i, rate)
+		left = max(left-l.served, 0)
+	}
+	c.overCost = 0
+	for i := range c.lanes {
+		for _, f := range c.lanes[i].heap {
+			if c.greedy(f) {
+				c.overCost += f.line.cost
+			}
+		}
+	}
+}
+
+// fill shares what is available to a priority among those that ask for it.
+func (c *Core) fill(l *lane, i int, rate float64) {
+	const open = -1
+	all := 0.0
+	for _, t := range c.active {
+		t.greedy[i] = false
+		if t.rate[i] > 0 {
+			t.served[i] = open
+			all += t.Weight
+		}
+	}
+	l.short, l.served, l.level = false, 0, 0
+	if all > 0 {
+		l.level = l.avail / all // what is sure for each, while nobody wants more
+	}
+	for closed := true; closed; {
+		closed = false
+		left, weight := l.avail-l.served, 0.0
+		for _, t := range c.active {
+			if t.served[i] == open {
+				weight += t.Weight
+			}
+		}
+		if weight == 0 {
+			break
+		}
+		level := left / weight
+		for _, t := range c.active {
+			if t.served[i] != open {
+				continue
+			}
+			if want := min(t.rate[i]*c.scale, c.capacityOf(t, i, rate)); want <= level*t.Weight {
+				t.served[i] = want
+				l.served += want
+				closed = true
+			}
+		}
+		if !closed {
+			l.short, l.level = true, level
+		}
+	}
+	for _, t := range c.active {
+		if t.served[i] == open {
+			t.served[i] = l.level * t.Weight
+			l.served += t.served[i]
+		}
+		t.greedy[i] = c.overload && t.rate[i]*c.scale > t.served[i]
+	}
+}
+
+// capacityOf returns what the ceiling of a row lets it be served at most, less what
+// it is served in higher priorities.
+func (c *Core) capacityOf(t *row, i int, rate float64) float64 {
+	if t.ceiling == 0 || c.limit == 0 {
+		return rate
+	}
+	most := rate * min(float64(t.ceiling)/float64(c.limit), 1)
+	for _, s := range t.served[:i] {
+		most -= s
+	}
+	return max(most, 0)
+}
+
+// entitled returns what the tenant of a flow would be served, in cost per second, if
+// it asked without end: what others leave, and at least its part.
+func (c *Core) entitled(f *flow) float64 {
+	i := int(f.priority) - 1
+	l := &c.lanes[i]
+	e := max(l.level*f.row.Weight, l.avail-l.served+f.row.served[i])
+	if f.row.ceiling > 0 {
+		e = min(e, c.capacityOf(f.row, i, c.rate()))
+	}
+	return max(e, c.rate()*1e-6) // nobody waits for ever
+}
+
+// greedy reports whether the tenant of a flow asks for more than its share in an
+// overload.
+func (c *Core) greedy(f *flow) bool { return f.row.greedy[f.priority-1] }
+
+// before returns the cost of other tenants of the same priority that would be served
+// before one more request of a flow.
+func (c *Core) before(f *flow) int {
+	l, whole := &c.lanes[f.priority-1], f.whole()
+	if len(l.heap) > maxVisits {
+		return l.cost - whole.line.cost
+	}
+	start, cost := l.starts(whole), 0.0
+	for _, o := range l.heap {
+		if o != whole && o.tag < start {
+			cost += min(float64(o.line.cost), (start-o.tag)/o.charge)
+		}
+	}
+	if whole != f { // in its group likewise
+		mine := whole.fair.starts(f)
+		for _, o := range whole.fair.heap {
+			if o != f && o.tag < mine {
+				cost += min(float64(o.line.cost), (mine-o.tag)/o.charge)
+			}
+		}
+	}
+	return int(cost)
+}
+
+// cut returns the part of what a flow asks for that can be served, of 128: who is of
+// a later cohort is shed. 128 if nobody need be.
+func (c *Core) cut(t *row, i int) float64 {
+	if offered := t.rate[i] * c.scale; offered > t.served[i] {
+		return Cohorts * t.served[i] / offered
+	}
+	return Cohorts
+}
+
+// slack lets an eighth more than can be served through the door, so that the queue
+// is never short of work; cohorts decide in the queue about the rest.
+const slack = 1.0 / 8
+
+// beyond reports whether the cohort of a newcomer is one that is shed at the door.
+func (c *Core) beyond(r *Request, f *flow) bool {
+	if r.Cohort == 0 || !c.greedy(f) || c.waiting == 0 {
+		return false
+	}
+	i := int(f.priority) - 1
+	return float64(r.Cohort-1) >= (1+slack)*c.cut(f.row, i)
+}
