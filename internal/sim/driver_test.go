@@ -83,6 +83,9 @@ func TestWhatTheCoreIsTold(t *testing.T) {
 			[]Job{{Cost: 4}, {At: 10 * ms}},
 			"ok 100; ok 190; ",
 		},
+		{"cost: as it is told, twice the true one", []Tier{tens(4, nil)}, []Class{{Cost: 2, Told: Hearsay{Cost: 2}}, {}}, []Job{{}, {At: 10 * ms}}, "ok 100; ok 190; "},
+		{"cost: as it is told, beyond the limit", []Tier{tens(4, nil)}, []Class{{Cost: 3, Told: Hearsay{Cost: 2}}}, []Job{{}}, "too_costly no; "},
+		{"cost: as it is told, half", []Tier{tens(1, nil)}, []Class{{Cost: 2, Told: Hearsay{Cost: 0.5}}}, []Job{{}}, "ok 100; "},
 		{"cost: beyond the limit", []Tier{tens(4, nil)}, []Class{{Cost: 5}}, []Job{{}}, "too_costly no; "},
 		{
 			"cost: of a sub-request, one", behindAnother(tens(2, nil)),

@@ -66,11 +66,22 @@ func arbitrary(r *rand.Rand) Scenario {
 
 func arbitraryPolicy(r *rand.Rand) Policy {
 	if r.IntN(2) == 0 {
-		return Policy{Name: "core", Core: &admission.Config{
+		p := Policy{Name: "core", Core: &admission.Config{
 			Limit: limit.Fixed(1 + r.IntN(8)), Objective: time.Duration(20+r.IntN(400)) * ms,
 			Depth: []int{0, 0, admission.NoQueue, 1 + r.IntN(20)}[r.IntN(4)], MaxBytes: 1000 + r.Int64N(10_000),
-			Overflow: admission.Overflow(r.IntN(3)), Order: admission.Order(r.IntN(4)),
+			Overflow: []admission.Overflow{admission.Displace, admission.RefuseNewest, admission.EvictOldest, admission.LatestOnly}[r.IntN(4)],
+			Order:    admission.Order(r.IntN(4)),
 		}}
+		if r.IntN(2) == 0 {
+			p.Core.Tenants = &admission.Tenants{
+				Rows:   []admission.Tenant{{ID: "a", Weight: 3}, {ID: "b", MaxInUse: 1 + r.IntN(4), MaxQueue: 0.5}, {ID: "a-1", Quota: admission.Quota{Rate: 50, Burst: 3}}},
+				Others: admission.Tenant{Highest: admission.Priority(r.IntN(5))}, Buckets: 1 + r.IntN(8),
+			}
+		}
+		if r.IntN(3) == 0 {
+			p.Core.Reserve = admission.Reserve{Critical: 0.2, Default: 0.3, Background: 0.1}
+		}
+		return p
 	}
 	b := Baseline{
 		Limit: 1 + r.IntN(8), Depth: []int{Unbounded, 0, 1 + r.IntN(20)}[r.IntN(3)], Order: Discipline(r.IntN(4)),
@@ -122,6 +133,16 @@ func arbitraryClass(r *rand.Rand, tiers int) Class {
 	}
 	if some(0.3) {
 		c.Sizes = []Size{{1, 3}, {4, 1}}
+	}
+	if some(0.5) {
+		c.Tenant = string(rune('a' + r.IntN(4)))
+		c.Tenants = []Ids{{}, {N: 3}, {N: 30, Zipf: 1}, {Fresh: true}}[r.IntN(4)]
+		c.Users = []Ids{{}, {N: 200}, {Fresh: true}}[r.IntN(3)]
+		c.Keys = []Ids{{}, {N: 5}, {Fresh: true}}[r.IntN(3)]
+	}
+	if some(0.2) {
+		c.Told = Hearsay{Cost: 3 * r.Float64() * float64(r.IntN(2)), Size: 0.1 + 3*r.Float64(), CV: float64(r.IntN(2)), Uncorrected: some(0.5)}
+		c.Told.Cost = max(c.Told.Cost, 0.001)
 	}
 	if some(0.7) {
 		c.Deadlines = []Deadline{{time.Duration(1+r.IntN(100)) * ms, 1}, {time.Duration(1+r.IntN(500)) * ms, r.Float64()}}
@@ -220,6 +241,11 @@ func (w *world) over() error {
 	}
 	if err := w.summed(); err != nil {
 		return err
+	}
+	for i := range w.result.Tenants {
+		if t := &w.result.Tenants[i]; t.Requests != t.InTime+t.Late+t.Refused+t.Failed || t.Entitled < 0 || t.Entitled > float64(t.Asked)+1e-6 {
+			return fmt.Errorf("tenant %s: %d requests, %d in time, %d late, %d refused, %d failed; entitled to %v of %d", t.Name, t.Requests, t.InTime, t.Late, t.Refused, t.Failed, t.Entitled, t.Asked)
+		}
 	}
 	for i := range w.result.Classes {
 		c := &w.result.Classes[i]
