@@ -161,9 +161,9 @@ func (c *Core) checkLine(f *flow, s *sums) error {
 		if w.cohort > 0 {
 			cohorts++
 		}
-		if w.keyed.key != "" {
-			if s.keys++; c.latest[w.keyed] != w {
-				return fmt.Errorf("I16: two wait about %v", w.keyed)
+		if w.keyed != nil {
+			if s.keys++; c.latest[*w.keyed] != w {
+				return fmt.Errorf("I16: two wait about %v", *w.keyed)
 			}
 		}
 		if (w.heap >= 0) != (c.order == EDF) || w.heap >= 0 && l.edf[w.heap] != w {

@@ -192,9 +192,11 @@ func (c *Core) Offer(now time.Duration, r Request) Decision {
 	if why := c.unfit(&r, f.row); why != None {
 		return c.refuse(f, why)
 	}
-	if wait := f.row.quota.lacks(c.now, r.Cost); wait > 0 {
-		f.row.overQuota++
-		return c.refuseWith(f, Decision{RetryAfter: wait}, OverQuota)
+	if f.row.quota.Rate > 0 {
+		if wait := f.row.quota.lacks(c.now, r.Cost); wait > 0 {
+			f.row.overQuota++
+			return c.refuseWith(f, Decision{RetryAfter: wait}, OverQuota)
+		}
 	}
 	c.load.add(r.Cost)
 	c.meter(f, r.Cost)

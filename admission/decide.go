@@ -226,7 +226,7 @@ func (c *Core) keep(w *Waiter, k keyed) {
 	if c.latest == nil {
 		c.latest = map[keyed]*Waiter{}
 	}
-	w.keyed = k
+	w.keyed = &k
 	if old := c.latest[k]; old != nil {
 		w.arrival = min(w.arrival, old.arrival)
 	}
@@ -288,8 +288,8 @@ func (c *Core) leave(w *Waiter, v Verdict, why Reason) {
 	if l.n == 0 {
 		l.passed = 0
 	}
-	if w.keyed.key != "" && c.latest[w.keyed] == w {
-		delete(c.latest, w.keyed)
+	if w.keyed != nil && c.latest[*w.keyed] == w {
+		delete(c.latest, *w.keyed)
 	}
 	w.verdict, w.reason, w.decided = v, why, c.now
 	if c.waiting == 0 {
@@ -303,8 +303,10 @@ func (c *Core) leave(w *Waiter, v Verdict, why Reason) {
 // drop ends a waiter without a slot.
 func (c *Core) drop(w *Waiter, why Reason) {
 	c.leave(w, Refused, why)
-	w.flow.row.quota.refill(c.now)
-	w.flow.row.quota.spend(-int(w.cost)) // it had nothing for it
+	if q := &w.flow.row.quota; q.Rate > 0 {
+		q.refill(c.now)
+		q.spend(-int(w.cost)) // it had nothing for it
+	}
 	c.count(w.flow, why)
 }
 

@@ -173,7 +173,7 @@ func (c *Core) evictVictims() {
 	for i, w := range c.victims {
 		why := c.over(w)
 		switch {
-		case why == None && w.keyed.key != "" && c.latest[w.keyed] != w:
+		case why == None && w.keyed != nil && c.latest[*w.keyed] != w:
 			why = Replaced
 		case why == None:
 			why = Displaced
@@ -355,45 +355,53 @@ const maxCohortVisits = 256
 // of retries, else the last in the order. If there is a newcomer to the flow, only who
 // ranks below it, or under NewestFirst is older.
 func (c *Core) hindmost(f *flow, r *Request) *Waiter {
-	below := func(*Waiter) bool { return true }
-	if r != nil {
-		mine := rank(r.Attempt > 1, uint8(r.Cohort))
-		below = func(w *Waiter) bool {
-			n := rank(w.retry, w.cohort)
-			return n > mine || n == mine && c.order == NewestFirst && w.arrival <= r.Arrival
-		}
-	}
-	p := c.picking(f)
 	if f.line.cohorts > 0 {
-		return c.latestCohort(f, below)
+		return c.latestCohort(f, r)
 	}
-	for ; p.retry != nil; p.retry = p.retry.rnext {
-		if !p.retry.victim && below(p.retry) {
-			return p.retry
+	p, retry := c.picking(f), r != nil && r.Attempt > 1
+	if !retry || c.order == NewestFirst {
+		for w := p.retry; w != nil; w = w.rnext {
+			if !w.victim && (!retry || w.arrival <= r.Arrival) {
+				p.retry = w.rnext
+				return w
+			}
 		}
+	}
+	if r != nil && (retry || c.order != NewestFirst) {
+		return nil // nobody else of its own rank gives way
 	}
 	for ; p.next != nil; p.next = p.next.inward(c.order) {
-		if !p.next.victim && !p.next.retry && below(p.next) {
-			return p.next
+		if w := p.next; r != nil && w.arrival > r.Arrival {
+			return nil // from here on all are younger than the newcomer
+		} else if !w.victim && !w.retry {
+			return w
 		}
 	}
 	return nil
 }
 
 // latestCohort is hindmost where users have cohorts.
-func (c *Core) latestCohort(f *flow, below func(*Waiter) bool) (last *Waiter) {
-	visits := 0
-	for w := f.line.rhead; w != nil && visits < maxCohortVisits; w = w.rnext {
-		if visits++; !w.victim && below(w) && (last == nil || rank(true, w.cohort) > rank(true, last.cohort)) {
-			last = w
+func (c *Core) latestCohort(f *flow, r *Request) (last *Waiter) {
+	most := -1
+	if r != nil {
+		most = rank(r.Attempt > 1, uint8(r.Cohort)) - 1
+		if c.order != NewestFirst {
+			most++
 		}
 	}
-	if last != nil {
-		return last
+	visits := 0
+	see := func(w *Waiter) {
+		if n := rank(w.retry, w.cohort); !w.victim && n > most && (r == nil || n > rank(r.Attempt > 1, uint8(r.Cohort)) || w.arrival <= r.Arrival) {
+			last, most = w, n
+		}
+	}
+	for w := f.line.rhead; w != nil && visits < maxCohortVisits; w = w.rnext {
+		visits++
+		see(w)
 	}
 	for w := f.line.last(c.order); w != nil && visits < maxCohortVisits; w = w.inward(c.order) {
-		if visits++; !w.victim && !w.retry && below(w) && (last == nil || rank(false, w.cohort) > rank(false, last.cohort)) {
-			last = w
+		if visits++; !w.retry {
+			see(w)
 		}
 	}
 	return last

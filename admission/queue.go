@@ -11,7 +11,7 @@ type Waiter struct {
 	prev, next   *Waiter // by root arrival, within a priority
 	rprev, rnext *Waiter // the same, retries only
 	flow         *flow
-	keyed        keyed // under LatestOnly
+	keyed        *keyed // under LatestOnly
 	seq          uint64
 	arrival      time.Duration // root arrival
 	offered      time.Duration
