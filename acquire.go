@@ -52,7 +52,7 @@ func (l *Limiter) AcquireWork(ctx context.Context, w Work) (Slot, error) {
 	}
 	if !ok {
 		var refusal *Rejection
-		if g, refusal = l.slow(ctx, r); refusal != nil {
+		if g, refusal = l.slow(ctx, &r); refusal != nil {
 			return Slot{}, refusal
 		}
 	}
@@ -97,11 +97,11 @@ func (l *Limiter) fast(r *admission.Request) (grant, bool) {
 	case !always:
 		now = l.now()
 	}
-	return s.grant(r, now), true
+	return s.grant(r, now, nil), true
 }
 
-// grant is for r, which starts now.
-func (s *settings) grant(r *admission.Request, now time.Duration) (g grant) {
+// grant is for r, which starts now. own is a rare part to use, if one is needed.
+func (s *settings) grant(r *admission.Request, now time.Duration, own *rare) (g grant) {
 	g.start = now
 	switch {
 	case r.Deadline != admission.Never:
@@ -109,16 +109,32 @@ func (s *settings) grant(r *admission.Request, now time.Duration) (g grant) {
 	case r.Arrival != 0 && r.Arrival < now:
 		g.due = r.Arrival + s.objective
 	}
-	if r.Cost != 1 || r.Size != 1 {
-		g.rare = &rare{cost: int32(r.Cost), size: r.Size}
+	if own == nil && (r.Cost != 1 || r.Size != 1) {
+		own = new(rare)
+	}
+	if own != nil {
+		own.cost, own.size = int32(r.Cost), r.Size
+		g.rare = own
 	}
 	return g
 }
 
+// account returns the rare part of a slot that was granted at once: nil for one that
+// is like most. The caller holds the lock.
+func (l *Limiter) account(r *admission.Request, share admission.Share) *rare {
+	if share == 0 && r.Cost == 1 && r.Size == 1 {
+		return nil
+	}
+	own := l.accounts.takeRare()
+	own.share = share
+	return own
+}
+
 // slow asks the core, and waits if it says so.
-func (l *Limiter) slow(ctx context.Context, r admission.Request) (grant, *Rejection) {
+func (l *Limiter) slow(ctx context.Context, r *admission.Request) (grant, *Rejection) {
 	var refusal *Rejection
 	var w *waiter
+	var own *rare
 	var alarm time.Duration
 	now := l.enter()
 	if r.Arrival == 0 {
@@ -129,10 +145,11 @@ func (l *Limiter) slow(ctx context.Context, r admission.Request) (grant, *Reject
 	switch d.Verdict {
 	case admission.Admitted:
 		l.rec.admitted++
+		own = l.account(r, d.Share)
 	case admission.Queued:
 		w, alarm = enqueue(&d), d.Waiter.Alarm()-now
 	default:
-		refusal = l.refusal(now, d.Reason, &d, r.Deadline)
+		refusal = l.refusalFor(now, &d, r)
 	}
 	l.leave(now)
 	if w != nil {
@@ -141,12 +158,13 @@ func (l *Limiter) slow(ctx context.Context, r admission.Request) (grant, *Reject
 	if refusal != nil {
 		return grant{}, refusal
 	}
-	g := s.grant(&r, now) // only now: it may allocate, which a refusal must not
+	g := s.grant(r, now, own) // only now: it may allocate, which a refusal must not
 	switch {
 	case d.Exempt:
 		g.with().kind = exempt
 	case w != nil:
 		g.start, g.with().waited = w.decidedAt, w.waited
+		g.rare.share = w.place.Share()
 		if g.due == 0 {
 			g.due = now + s.objective // from its arrival, not from its slot
 		}
@@ -155,7 +173,8 @@ func (l *Limiter) slow(ctx context.Context, r admission.Request) (grant, *Reject
 }
 
 // TryAcquire takes a slot if one is free and nobody waits for it. It never
-// waits and never overtakes. A false return is counted as a refusal.
+// waits and never overtakes. A false return is counted as a refusal. It has no context,
+// so it is on the account of the tenants without a row: see Work.Tenant.
 func (l *Limiter) TryAcquire() (Slot, bool) {
 	if n, ok := l.lent.take(); ok {
 		if l.rec.skips(n) {
@@ -177,13 +196,15 @@ func (l *Limiter) try() (grant, bool) {
 	}
 	now := l.enter()
 	r.Arrival = now
-	d := l.offerCall(now, r)
+	d := l.offerCall(now, &r)
 	admitted := d.Verdict == admission.Admitted
+	var own *rare
 	if admitted {
 		l.rec.admitted++
+		own = l.account(&r, d.Share)
 	}
 	l.leave(now)
-	return l.settings.Load().grant(&r, now), admitted
+	return l.settings.Load().grant(&r, now, own), admitted
 }
 
 // errUnwound is what Do fails a slot with whose function did not return.

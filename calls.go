@@ -29,12 +29,15 @@ type call struct {
 	batch      *admission.Batch // a copy: the limiter empties its own
 	cfg        *admission.Config
 	stats      *admission.Stats
+	tenant     string
+	weight     float64
+	tenants    []TenantState
 }
 
-func (l *Limiter) offerCall(now time.Duration, r admission.Request) admission.Decision {
-	d := l.core.Offer(now, r)
+func (l *Limiter) offerCall(now time.Duration, r *admission.Request) admission.Decision {
+	d := l.core.Offer(now, *r)
 	if l.journal != nil {
-		l.journal(call{op: "offer", now: now, request: r, decision: d})
+		l.journal(call{op: "offer", now: now, request: *r, decision: d})
 	}
 	return d
 }
@@ -100,6 +103,21 @@ func (l *Limiter) reconfigureCall(now time.Duration, cfg admission.Config) error
 		l.journal(call{op: "reconfigure", now: now, cfg: &own})
 	}
 	return err
+}
+
+func (l *Limiter) setWeightCall(now time.Duration, tenant string, weight float64) {
+	l.core.SetWeight(now, tenant, weight)
+	if l.journal != nil {
+		l.journal(call{op: "set weight", now: now, tenant: tenant, weight: weight})
+	}
+}
+
+func (l *Limiter) tenantsCall(now time.Duration, n int) []TenantState {
+	top := l.core.TopTenants(now, n)
+	if l.journal != nil {
+		l.journal(call{op: "tenants", now: now, n: n, tenants: top})
+	}
+	return top
 }
 
 func (l *Limiter) drainCall(now time.Duration, queue bool) {

@@ -100,7 +100,7 @@ func TestC028PlantedLeakIsFound(t *testing.T) {
 		t.Skip("compiles a copy of the package")
 	}
 	const file, test = "wait.go", "TestC021ReleaseAndCancelAtOnce"
-	const handOn = "l.releaseCall(now, admission.End{Cost: w.place.Cost(), Outcome: Abandoned})"
+	const handOn = "l.releaseCall(now, admission.End{Cost: w.place.Cost(), Outcome: Abandoned, Share: w.place.Share()})"
 	source, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package goodput
 
 import (
 	"fmt"
+	"slices"
 	"time"
 	"unicode"
 
@@ -62,6 +63,19 @@ type Config struct {
 	// Order fixes the order of the queue. Default Auto.
 	Order Order
 
+	// Durable says that work which was accepted must not be lost to make room:
+	// Overflow is then Block or RefuseNewest, and anything else an error.
+	Durable bool
+
+	// Tenants shares the limit between those who send requests, by Work.Tenant or
+	// WithTenant. nil, the default, treats all as one. With it every request meets
+	// the core, which costs about 0.3 µs more than a free slot without it.
+	Tenants *Tenants
+
+	// Reserve is the part of the limit that is left to each priority while those
+	// above it want all. Default none. With it every request meets the core.
+	Reserve Reserve
+
 	// Exempt caps the exempt requests in flight: 1 to 1024, default 8.
 	Exempt int
 
@@ -99,25 +113,48 @@ func (c Config) core() admission.Config {
 		Overflow:   c.Overflow,
 		Order:      c.Order,
 		Exempt:     c.Exempt,
+		Durable:    c.Durable,
+		Tenants:    c.own().Tenants,
+		Reserve:    c.Reserve,
 	}
+}
+
+// own returns c with tenants that nobody else can change.
+func (c Config) own() Config {
+	if c.Tenants != nil {
+		t := *c.Tenants
+		t.Rows = slices.Clone(t.Rows)
+		c.Tenants = &t
+	}
+	return c
 }
 
 // settings is a valid Config and what follows from it. It is immutable: a
 // change swaps the pointer to it, so the fast path reads it without a lock.
 type settings struct {
 	cfg       Config
-	objective time.Duration // with its default
-	maxBytes  int64         // with its default
-	window    time.Duration // between two calls of Observe
+	rows      map[string]int // tenants with a row: the index in cfg.Tenants.Rows
+	objective time.Duration  // with its default
+	maxBytes  int64          // with its default
+	window    time.Duration  // between two calls of Observe
 }
 
 func newSettings(cfg Config) *settings {
 	if cfg.Name == "" {
 		cfg.Name = DefaultName
 	}
+	cfg = cfg.own()
 	d := cfg.core().WithDefaults()
+	var rows map[string]int
+	if t := cfg.Tenants; t != nil {
+		rows = make(map[string]int, len(t.Rows))
+		for i := range t.Rows {
+			rows[t.Rows[i].ID] = i
+		}
+	}
 	return &settings{
 		cfg:       cfg,
+		rows:      rows,
 		objective: d.Objective,
 		maxBytes:  d.MaxBytes,
 		// Eight windows in an objective: a change of the service time is seen

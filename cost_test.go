@@ -42,6 +42,9 @@ func TestNothingIsAllocated(t *testing.T) {
 			t.Error(err)
 		}
 	}()
+	shared := New(Config{Limit: limit.Fixed(60), Tenants: &Tenants{Rows: []Tenant{
+		{ID: "a"}, {ID: "b", Quota: Quota{Rate: 1e-3, Burst: 1}},
+	}}})
 	refused := func(l *Limiter, ctx context.Context, w Work, want Reason) func() {
 		return func() {
 			if _, err := l.AcquireWork(ctx, w); reason(err) != want {
@@ -64,6 +67,29 @@ func TestNothingIsAllocated(t *testing.T) {
 		}},
 		{"AcquireWork", func() {
 			slot, _ := free.AcquireWork(deadline, Work{Bytes: 100, Priority: Critical})
+			slot.Release()
+		}},
+		{"AcquireWork of a cost", func() {
+			slot, _ := free.AcquireWork(background, Work{Cost: 3})
+			slot.Release()
+		}},
+		{"AcquireWork of a tenant", func() {
+			slot, _ := shared.AcquireWork(background, Work{Tenant: "a", User: "somebody"})
+			slot.SetSize(7)
+			slot.SetCost(2)
+			slot.Release()
+		}},
+		{"AcquireWork of a stranger, failed", func() {
+			slot, _ := shared.AcquireWork(background, Work{Tenant: "stranger", Cost: 5})
+			slot.Served()
+			slot.Fail(errWork)
+		}},
+		{"TryAcquire of a tenant", func() {
+			slot, _ := shared.TryAcquire()
+			slot.Release()
+		}},
+		{"over quota", func() {
+			slot, _ := shared.AcquireWork(background, Work{Tenant: "b"})
 			slot.Release()
 		}},
 		{"TryAcquire", func() {

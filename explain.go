@@ -32,8 +32,8 @@ func (s *Stats) State() string {
 }
 
 // Explain returns a few lines about what the limiter is doing now and why: the
-// state, the arithmetic of the depth, the limit, the order, the load, and the
-// refusals so far by reason.
+// state, the arithmetic of the depth, the limit, the order, the load, the five
+// tenants that ask for most, who is shed, and the refusals so far by reason.
 func (l *Limiter) Explain() string {
 	s := l.Stats()
 	cfg := l.settings.Load().cfg
@@ -51,6 +51,7 @@ func (l *Limiter) Explain() string {
 	fmt.Fprintf(&b, "; order %v\n", s.Order)
 	fmt.Fprintf(&b, "  load     %.2f over the last %v, fading: %.0f/s offered, %.0f/s can be served\n",
 		s.Load, s.Derivation.Objective, s.Demand, s.Capacity)
+	explainShares(&b, &s, &cfg, l.Tenants(explained))
 	fmt.Fprintf(&b, "  ended    %d of %d arrivals%s\n", ended(&s), s.Arrivals, counts(s.Outcomes[:], func(i int) string { return Outcome(i).String() }))
 	if refused := counts(s.Refusals[:], func(i int) string { return Reason(i).String() }); refused != "" {
 		fmt.Fprintf(&b, "  refused %s; retry after %v\n", strings.TrimPrefix(refused, ":"), s.RetryAfter)

@@ -45,6 +45,7 @@ type Limiter struct {
 	refusals [admission.Reasons]*Rejection    // shared at the door, each at most a window old
 	built    [admission.Reasons]time.Duration // when each of them was
 	wait     [waits]hist.Histogram            // Stats.Wait
+	accounts accounts                         // what tenants need
 	real     real                             // observe mode: what really happens
 	journal  func(call)                       // tests: every call of the core; nil otherwise
 	noLend   bool                             // tests: every request meets the core

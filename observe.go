@@ -25,15 +25,16 @@ func (l *Limiter) pass(r *admission.Request) grant {
 	if r.Arrival == 0 {
 		r.Arrival = now
 	}
-	g := l.settings.Load().grant(r, now)
+	g := l.settings.Load().grant(r, now, nil)
 	own := g.with()
 	own.kind = observed
-	d := l.offerCall(now, *r)
+	d := l.offerCall(now, r)
 	switch {
 	case d.Exempt:
 		own.kind |= exempt | shadowRuns
 	case d.Verdict == admission.Admitted:
 		own.kind |= shadowRuns
+		own.share = d.Share
 	case d.Verdict == admission.Queued:
 		w := &waiter{place: d.Waiter}
 		w.place.Ref = w
@@ -67,7 +68,7 @@ func (l *Limiter) askShadow(w *waiter) {
 // endObserved ends a request of observe mode, really and in the shadow.
 func (l *Limiter) endObserved(r *rare, o Outcome) {
 	now := l.enter()
-	end := admission.End{Cost: int(r.cost), Outcome: o, Exempt: r.kind&exempt != 0}
+	end := r.end(o)
 	w := r.shadow
 	switch {
 	case r.kind&shadowRuns != 0:
@@ -78,6 +79,7 @@ func (l *Limiter) endObserved(r *rare, o Outcome) {
 			l.decide(now, w)
 		}
 	case w.place.Verdict() == admission.Admitted:
+		end.Share = w.place.Share()
 		l.releaseCall(now, end)
 	}
 	if w != nil {

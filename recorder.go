@@ -19,6 +19,7 @@ type recorder struct {
 	mask    atomic.Uint32 // k-1 where one request in k is timed, a power of two
 	late    atomic.Bool   // whether the last timed end of work without a deadline was
 	start   atomic.Int64  // of the window
+	turn    atomic.Uint64 // the hour by the wall clock, for cohorts
 	stripes []stripe
 	spare   atomic.Pointer[admission.Batch] // what the last window was gathered in
 
@@ -41,6 +42,7 @@ const maxStripes = 4
 func (r *recorder) init() {
 	n := min(runtime.GOMAXPROCS(0), maxStripes)
 	r.stripes = make([]stripe, 1<<bits.Len(uint(n-1)))
+	r.turn.Store(turnAt(time.Now()))
 }
 
 // skips reports whether the request that follows n admissions is not timed.
@@ -65,7 +67,11 @@ func (rec *recorder) note(s *Slot, o Outcome, now time.Duration, sample bool) {
 	p := &rec.stripes[rand.Uint32()&uint32(len(rec.stripes)-1)]
 	p.mu.Lock()
 	if sample {
-		p.batch.Add(service, hold, int(r.cost), r.size)
+		size := r.size
+		if r.sized != 0 {
+			size = r.sized
+		}
+		p.batch.Add(service, hold, int(r.cost), size)
 	}
 	if p.ended[o] == nil {
 		p.ended[o] = new(hist.Histogram)
@@ -137,6 +143,7 @@ func (l *Limiter) endWindow(now time.Duration) {
 		b = new(admission.Batch)
 	}
 	r.gather(b)
+	r.turn.Store(turnAt(time.Now()))
 	now = l.enter()
 	l.observeCall(now, b)
 	r.mask.Store(every(float64(r.admitted)/length.Seconds()) - 1)

@@ -28,13 +28,17 @@ var ErrRejected = errors.New("goodput: not admitted")
 //
 // Refusals at the door share one Rejection per reason and window (an eighth of
 // the objective, 5 to 100 ms), so that saying no allocates nothing: it is
-// immutable and its numbers are those of the first request of the window.
+// immutable and its numbers are those of the first request of the window. A refusal as
+// OverQuota says when there is enough for just this request: it is shared with others of
+// the same tenant as long as that is right to a millisecond, and never too short. A
+// tenant that is over its quota with requests of different costs gets a value each,
+// about 350 bytes.
 type Rejection struct {
 	Limiter       string
 	Outcome       Outcome
 	Reason        Reason
 	Waited        time.Duration // 0 at the door
-	RetryAfter    time.Duration // whole seconds before jitter; 0: a retry cannot win
+	RetryAfter    time.Duration // whole seconds before jitter; exact for OverQuota; 0: a retry cannot win
 	Limit         int
 	InUse         int
 	Waiting       int
@@ -42,6 +46,7 @@ type Rejection struct {
 	PredictedWait time.Duration // at the door, of the request that built this value
 	Service       time.Duration // the service quantile that had to fit, as known when it came
 	Remaining     time.Duration // at the door, its budget; 0 if it had no deadline
+	Quota         Quota         // of its tenant, of one refused as OverQuota
 	Derivation    Derivation
 }
 
@@ -52,8 +57,10 @@ var sentences = [admission.Reasons]string{
 	TooCostly:   "it costs more than the limit",
 	TooLarge:    "its body is larger than all that may wait",
 	NoBudget:    "it could not be served within its deadline",
+	OverQuota:   "its tenant has had what its quota allows for now",
 	Shed:        "everybody who waits is more important",
 	Displaced:   "it gave its place to a more important or younger request",
+	Replaced:    "a newer one of the same key has its place",
 	WaitBound:   "it waited as long as a request may",
 	Unavailable: "there is nothing to run it on",
 	Draining:    "the service is shutting down",
@@ -76,6 +83,8 @@ func (r *Rejection) Error() string {
 		fmt.Fprintf(&b, " (wait %s + service %s > %s left)", short(r.PredictedWait), short(r.Service), short(r.Remaining))
 	case r.Reason == Doomed:
 		fmt.Fprintf(&b, " (service %s)", short(r.Service))
+	case r.Reason == OverQuota:
+		fmt.Fprintf(&b, " (%s, enough for it in %s)", quotaWords(r.Quota), short(r.RetryAfter+50*time.Microsecond-1)) // rounded up
 	}
 	fmt.Fprintf(&b, "; %d of %d in use, %d waiting, %d may wait", r.InUse, r.Limit, r.Waiting, r.Depth)
 	fmt.Fprintf(&b, "; %v", r.Derivation)
@@ -83,6 +92,15 @@ func (r *Rejection) Error() string {
 		fmt.Fprintf(&b, "; retry after %v", r.RetryAfter)
 	}
 	return b.String()
+}
+
+// quotaWords is a quota in words, its defaults included.
+func quotaWords(q Quota) string {
+	burst := q.Burst
+	if burst == 0 {
+		burst = max(q.Rate, 1)
+	}
+	return fmt.Sprintf("quota %.6g/s, burst %.6g", q.Rate, burst)
 }
 
 func short(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
@@ -104,11 +122,16 @@ func (r *Rejection) Is(target error) bool {
 // RetryAfter to one and a half times that, rounded up: 1 to 30 s of the 1 to 20 s
 // that the core says. It is a fresh value per answer, so that those that are
 // refused together do not come back together. 0 stays 0.
+//
+// The time of a quota is only rounded up: it is exact, of one tenant, and may be days.
 func (r *Rejection) Jittered() time.Duration {
 	if r.RetryAfter <= 0 {
 		return 0
 	}
-	low := int64((r.RetryAfter + time.Second - 1) / time.Second)
+	low := int64((r.RetryAfter-1)/time.Second) + 1
+	if r.Reason == OverQuota {
+		return time.Duration(low) * time.Second
+	}
 	return time.Duration(low+rand.Int64N((low+1)/2+1)) * time.Second
 }
 
@@ -118,6 +141,15 @@ func (r *Rejection) after(w *waiter) *Rejection {
 	own := *r
 	own.Waited, own.Service, own.PredictedWait, own.Remaining = w.waited, w.service, 0, 0
 	return &own
+}
+
+// refusalFor returns what r is told that the core refused at the door. The caller holds
+// the lock.
+func (l *Limiter) refusalFor(now time.Duration, d *admission.Decision, r *admission.Request) *Rejection {
+	if d.Reason == OverQuota {
+		return l.overQuota(now, d, r)
+	}
+	return l.refusal(now, d.Reason, d, r.Deadline)
 }
 
 // refusal returns the Rejection that this window shares for reason, made from d

@@ -3,9 +3,11 @@ package goodput
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/goodput/goodput/admission"
+	"github.com/goodput/goodput/limit"
 )
 
 // A Slot is the right to run, held by one request. The zero Slot, which comes
@@ -33,16 +35,22 @@ type owner struct{ l *Limiter }
 func (*owner) Lock()   {}
 func (*owner) Unlock() {}
 
-// rare is what most slots do not have: they did not wait, cost one unit and are
-// of size one.
+// rare is what most slots do not have: they did not wait, cost one unit, are of size
+// one and on nobody's account. Those that have an account use the same ones over and
+// over: see accounts.
 type rare struct {
 	waited time.Duration
 	served time.Duration // when the service sample ended; 0 until Served
 	answer time.Duration // when the caller was answered; 0 until Answered
 	shadow *waiter       // observe mode: its place in the shadow's queue, if it was queued
-	size   int
-	cost   int32
+	next   *rare         // of the spare ones
+	size   int           // as offered
+	sized  int           // as it turned out to be; 0: as offered
+	cost   int32         // as offered: the units that are held
+	charge int32         // as it turned out to be; 0: as offered
+	share  admission.Share
 	kind   kind
+	lent   bool // it goes back to accounts.spare; such a slot did not wait
 }
 
 // kind is what is unusual about a slot.
@@ -63,6 +71,13 @@ func (s *Slot) get() *rare {
 		return &plain
 	}
 	return s.rare
+}
+
+// end is what the core is told at the end.
+func (r *rare) end(o Outcome) admission.End {
+	return admission.End{
+		Cost: int(r.cost), Outcome: o, Exempt: r.kind&exempt != 0, Share: r.share, Charge: int(r.charge),
+	}
 }
 
 // isOne reports whether the slot is an ordinary unit of cost, as are those on
@@ -112,16 +127,8 @@ func (s *Slot) Detach() { s.finish(Completed, false) }
 // whose body takes as long as the client likes to read. The slot is still held.
 // Only the first call counts.
 func (s *Slot) Served() {
-	l := s.of.l
-	if l == nil || s.start == 0 {
-		return
-	}
-	if s.rare == nil {
-		own := plain
-		s.rare = &own
-	}
-	if s.rare.served == 0 {
-		s.rare.served = l.now()
+	if r := s.write(); r != nil && r.served == 0 {
+		r.served = s.of.l.now()
 	}
 }
 
@@ -130,9 +137,42 @@ func (s *Slot) Served() {
 // and the service sample ends. Only the first call counts.
 func (s *Slot) Answered() {
 	s.Served()
-	if s.of.l != nil && s.start != 0 && s.rare.answer == 0 {
-		s.rare.answer = s.of.l.now()
+	if r := s.write(); r != nil && r.answer == 0 {
+		r.answer = s.of.l.now()
 	}
+}
+
+// SetCost corrects what the work was said to cost, once that is known: 1 to 2^20 units,
+// clamped. The tenant is charged n instead, in its share and its quota, when the slot
+// ends: the quota of one that said 1 and was 100 is then 99 lower, perhaps below 0. The
+// last call counts. The units of the limit that it holds stay as they are, and so does
+// what is learned of how long a unit is held. Without Config.Tenants it changes nothing.
+func (s *Slot) SetCost(n int) {
+	if r := s.write(); r != nil {
+		r.charge = int32(min(max(n, 1), limit.Max))
+	}
+}
+
+// SetSize corrects what the work was said to be in size, once that is known: 1 to 2^31-1,
+// clamped. The service sample is then of that size. The last call before the end counts.
+// It changes neither what the work costs nor what was decided about it.
+func (s *Slot) SetSize(n int) {
+	if r := s.write(); r != nil {
+		r.sized = min(max(n, 1), math.MaxInt32)
+	}
+}
+
+// write returns the rare part to write to; nil if the slot holds nothing, or gives no
+// sample and has no account.
+func (s *Slot) write() *rare {
+	if s.of.l == nil || s.start == 0 {
+		return nil
+	}
+	if s.rare == nil {
+		own := plain
+		s.rare = &own
+	}
+	return s.rare
 }
 
 // Waited returns how long the request waited for the slot.
@@ -170,7 +210,8 @@ func (s *Slot) finish(o Outcome, sample bool) {
 		l.endObserved(r, o)
 	default:
 		now = l.enter()
-		l.releaseCall(now, admission.End{Cost: int(r.cost), Outcome: o, Exempt: r.kind&exempt != 0})
+		l.releaseCall(now, r.end(o))
+		l.accounts.keepRare(s)
 		l.leave(now)
 	}
 }

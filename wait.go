@@ -148,7 +148,7 @@ func (l *Limiter) decline(ctx context.Context, w *waiter) *Rejection {
 		reason = cancelled(ctx)
 	}
 	now := l.enter()
-	l.releaseCall(now, admission.End{Cost: w.place.Cost(), Outcome: Abandoned})
+	l.releaseCall(now, admission.End{Cost: w.place.Cost(), Outcome: Abandoned, Share: w.place.Share()})
 	refusal := l.refusal(now, reason, nil, admission.Never)
 	l.leave(now)
 	return refusal.after(w)

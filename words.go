@@ -19,6 +19,16 @@ type (
 	Order = admission.Order
 	// Derivation is the arithmetic of the depth, a value that prints itself.
 	Derivation = admission.Derivation
+	// Tenants shares the limit between those who send requests.
+	Tenants = admission.Tenants
+	// Tenant is one of them, or all that have no row of their own.
+	Tenant = admission.Tenant
+	// Quota is a rate of cost with a burst.
+	Quota = admission.Quota
+	// Reserve is the part of the limit that is left to each priority.
+	Reserve = admission.Reserve
+	// TenantState is the account of one tenant.
+	TenantState = admission.TenantState
 	// Histogram counts durations in buckets that grow by 9.1 %.
 	Histogram = hist.Histogram
 )
@@ -51,8 +61,10 @@ const (
 	TooCostly   = admission.TooCostly
 	TooLarge    = admission.TooLarge
 	NoBudget    = admission.NoBudget
+	OverQuota   = admission.OverQuota
 	Shed        = admission.Shed
 	Displaced   = admission.Displaced
+	Replaced    = admission.Replaced
 	WaitBound   = admission.WaitBound
 	Unavailable = admission.Unavailable
 	Draining    = admission.Draining
@@ -68,6 +80,7 @@ const (
 	RefuseNewest = admission.RefuseNewest
 	EvictOldest  = admission.EvictOldest
 	Block        = admission.Block
+	LatestOnly   = admission.LatestOnly
 )
 
 // Orders of the queue. The zero value is Auto.

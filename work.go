@@ -28,6 +28,23 @@ type Work struct {
 	// Default.
 	Priority Priority
 
+	// Tenant is who sends it: it has its share of the limit if there are
+	// Config.Tenants. An id without a row, and none, is one of the others. Default:
+	// the context's (WithTenant).
+	Tenant string
+
+	// User is for whom it is. In an overload it says who is shed first within a
+	// priority: the users are hashed into 128 cohorts, and those of some of them are
+	// refused while those of the others are served, rather than everybody now and
+	// then. Default: the context's (WithUser), else the tenant.
+	User string
+
+	// Key is what it is about, at most 256 bytes, for work that a newer one makes
+	// worthless: under LatestOnly it takes the place of the one of the same tenant
+	// and key that still waits. Without a key, or with a longer one, it replaces
+	// nothing and is not replaced.
+	Key string
+
 	// Attempt is 2 or more for a retry; within a priority, retries are shed
 	// before first attempts.
 	Attempt int
@@ -48,24 +65,28 @@ type Work struct {
 
 // attrs is what travels in a context: one value, so that it takes one look-up.
 type attrs struct {
-	priority Priority
-	arrival  time.Time
+	priority     Priority
+	arrival      time.Time
+	tenant, user string
 }
 
 type attrsKey struct{}
 
-func attrsOf(ctx context.Context) attrs {
+var noAttrs attrs
+
+// attrsOf returns what ctx carries, to read.
+func attrsOf(ctx context.Context) *attrs {
 	if a, ok := ctx.Value(attrsKey{}).(*attrs); ok {
-		return *a
+		return a
 	}
-	return attrs{}
+	return &noAttrs
 }
 
 // WithPriority returns a context whose work has priority p, unless its Work
 // says otherwise. It panics if p is not one of the four.
 func WithPriority(ctx context.Context, p Priority) context.Context {
 	mustKnow(p)
-	a := attrsOf(ctx)
+	a := *attrsOf(ctx)
 	a.priority = p
 	return context.WithValue(ctx, attrsKey{}, &a)
 }
@@ -78,10 +99,60 @@ func WithPriority(ctx context.Context, p Priority) context.Context {
 // A time.Time from another process has no monotonic clock; it is converted
 // once, on arrival, and steps of the wall clock after that change nothing.
 func WithArrival(ctx context.Context, t time.Time) context.Context {
-	a := attrsOf(ctx)
+	a := *attrsOf(ctx)
 	a.arrival = t
 	return context.WithValue(ctx, attrsKey{}, &a)
 }
+
+// WithTenant returns a context whose work is sent by the tenant of that id, unless
+// its Work says otherwise. Whoever calls it has seen who that is: an id that a client
+// only claims takes the share of its owner. Longer ids than 128 bytes have no row.
+func WithTenant(ctx context.Context, id string) context.Context {
+	a := *attrsOf(ctx)
+	a.tenant = id
+	return context.WithValue(ctx, attrsKey{}, &a)
+}
+
+// WithUser returns a context whose work is for the user of that id, unless its Work
+// says otherwise: see Work.User.
+func WithUser(ctx context.Context, id string) context.Context {
+	a := *attrsOf(ctx)
+	a.user = id
+	return context.WithValue(ctx, attrsKey{}, &a)
+}
+
+const (
+	// maxID is how much of the id of a tenant or user counts: one byte more than
+	// the id of a row may have, so that none is mistaken for a row, and a client that
+	// sends a megabyte does not have it hashed under the lock.
+	maxID = 128 + 1
+
+	// maxKey bounds what LatestOnly keeps of those that wait: 16 MB for the
+	// default of 65,536.
+	maxKey = 256
+)
+
+func cut(id string) string { return id[:min(len(id), maxID)] }
+
+// cohort returns the cohort of a user: 0, which is shed first, if nobody is named.
+//
+// The turn is the hour since the epoch of Unix by the wall clock, so that it is not
+// always the same people, and all instances of a service and the services that it
+// calls agree without being told: the same users are shed everywhere, and what one
+// layer admits the next does not refuse. Clocks that differ by a second disagree for a
+// second an hour. A mark of each limiter's own would disagree always.
+func (l *Limiter) cohort(user, tenant string) int {
+	switch {
+	case user != "":
+		return admission.CohortOf(cut(user), l.rec.turn.Load())
+	case tenant != "":
+		return admission.CohortOf(tenant, l.rec.turn.Load())
+	}
+	return 0
+}
+
+// turnAt returns the turn of an instant of the wall clock.
+func turnAt(t time.Time) uint64 { return uint64(max(t.Unix(), 0) / 3600) }
 
 func mustKnow(p Priority) {
 	if p > Background {
@@ -103,6 +174,16 @@ func (l *Limiter) request(ctx context.Context, w Work) admission.Request {
 	if w.Arrival.IsZero() {
 		w.Arrival = a.arrival
 	}
+	if w.Tenant == "" {
+		w.Tenant = a.tenant
+	}
+	if w.User == "" {
+		w.User = a.user
+	}
+	if len(w.Key) > maxKey {
+		w.Key = ""
+	}
+	w.Tenant = cut(w.Tenant)
 	cost := min(max(w.Cost, 1), limit.Max+1) // no limit has room for limit.Max+1
 	r := admission.Request{
 		Cost:     cost,
@@ -112,6 +193,9 @@ func (l *Limiter) request(ctx context.Context, w Work) admission.Request {
 		Attempt:  w.Attempt,
 		Deadline: admission.Never,
 		Exempt:   w.Exempt,
+		Tenant:   w.Tenant,
+		Cohort:   l.cohort(w.User, w.Tenant),
+		Key:      w.Key,
 	}
 	if r.Size <= 0 {
 		r.Size = cost

@@ -25,8 +25,10 @@
 // # Refusals
 //
 //	queue_full bytes_full shed displaced wait_bound   503 (or 429)  14 (8)  Retry-After
+//	quota                                             429           8       Retry-After, exact
 //	unavailable                                       503           14      Retry-After
 //	no_budget doomed                                  503           14      none: a retry cannot win
+//	replaced                                          503           14      none
 //	too_costly                                        503           8       none
 //	too_large                                         413           8       none
 //	deadline                                          504           4       none
@@ -39,6 +41,16 @@
 // the request was not executed. The package adds slow_body (408) and bad_body
 // (400), for bodies that it could not read before the request queued. The answer
 // is a line of text, or application/problem+json for those who accept that.
+//
+// The Retry-After of a quota is the time until its tenant has enough for this request,
+// rounded up to a second (a millisecond for gRPC). The others are spread, so that those
+// who were refused together do not come back together.
+//
+// # Tenants
+//
+// Server.Tenant and Server.User say who sends a request and for whom it is; ByAddress
+// goes by the network of the client. Work may say so too, and the priority. Nothing of
+// this is read from headers, because a client may write into them what it likes.
 //
 // # Slots
 //

@@ -48,6 +48,9 @@ const (
 //
 //   - too_large is 413 (RFC 9110 15.5.14: more than the server is willing to
 //     process) and not 503, because the same body never fits.
+//   - quota is 429 (RFC 6585) whatever the status of an overload is: it says that this
+//     client sent too much, and the others go on.
+//   - replaced needs no retry: what it said is out of date.
 //   - doomed is not 504 and DEADLINE_EXCEEDED: it had time left, and those
 //     would hide that it is safe to send again.
 var refusals = map[goodput.Reason]*refusal{
@@ -57,6 +60,8 @@ var refusals = map[goodput.Reason]*refusal{
 	goodput.Displaced:   {"displaced", 503, "14", true, retryAfter, busy},
 	goodput.WaitBound:   {"wait_bound", 503, "14", true, retryAfter, busy},
 	goodput.Unavailable: {"unavailable", 503, "14", false, retryAfter, busy},
+	goodput.OverQuota:   {"quota", 429, "8", false, retryAfter, "The quota is used up for now. The request was not started."},
+	goodput.Replaced:    {"replaced", 503, "14", false, retryNever, "A newer request has taken its place. It was not started."},
 	goodput.NoBudget:    {"no_budget", 503, "14", false, retryNever, hopeless},
 	goodput.Doomed:      {"doomed", 503, "14", false, retryNever, hopeless},
 	goodput.TooCostly:   {"too_costly", 503, "8", false, retryNever, "The request costs more than may run at once. It was not started."},
@@ -95,9 +100,7 @@ func (v *visit) refuse(err error) {
 	}
 	var after time.Duration
 	if f.retry == retryAfter {
-		if after = rej.Jittered(); v.grpc {
-			after = rej.RetryAfter + rand.N(rej.RetryAfter/2+1) // not in whole seconds
-		}
+		after = retryIn(rej, v.grpc)
 	}
 	v.answer(f, after)
 }
@@ -112,8 +115,22 @@ var (
 	grpcType    = []string{"application/grpc"}
 )
 
+// retryIn returns the time in Retry-After, which has whole seconds, or the pushback,
+// which has milliseconds. That of a quota is exact, so it is rounded up and no more.
+func retryIn(rej *goodput.Rejection, grpc bool) time.Duration {
+	switch {
+	case rej.Reason == goodput.OverQuota && grpc:
+		return rej.RetryAfter + time.Millisecond - 1 // cut to milliseconds when written
+	case rej.Reason == goodput.OverQuota:
+		return rej.Jittered()
+	case grpc:
+		return min(rej.RetryAfter+rand.N(rej.RetryAfter/2+1), maxRetryAfter)
+	}
+	return min(rej.Jittered(), maxRetryAfter)
+}
+
 // maxRetryAfter bounds what is said of a limiter that has gone wrong: the core
-// says 20 s at most, and jitter makes 30 of it.
+// says 20 s at most, and jitter makes 30 of it. A quota may take longer.
 const maxRetryAfter = 30 * time.Second
 
 // answer writes f. after is the time in Retry-After.
@@ -124,7 +141,6 @@ func (v *visit) answer(f *refusal, after time.Duration) {
 	if v.unread || f.retry == retryElsewhere {
 		h["Connection"] = closeConn // HTTP/2 sends GOAWAY for it
 	}
-	after = min(after, maxRetryAfter)
 	if v.grpc {
 		v.answerGRPC(h, f, after)
 	} else {

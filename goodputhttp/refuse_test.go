@@ -31,6 +31,8 @@ func TestRefusals(t *testing.T) {
 		{goodput.Shed, 503, 429, "14", "8", true},
 		{goodput.Displaced, 503, 429, "14", "8", true},
 		{goodput.WaitBound, 503, 429, "14", "8", true},
+		{goodput.OverQuota, 429, 429, "8", "8", true},
+		{goodput.Replaced, 503, 503, "14", "14", false},
 		{goodput.Unavailable, 503, 503, "14", "14", true},
 		{goodput.NoBudget, 503, 503, "14", "14", false},
 		{goodput.Doomed, 503, 503, "14", "14", false},

@@ -70,6 +70,18 @@ type Server struct {
 	// in if it is 0. Default: goodput.Work{}.
 	Work func(*http.Request) goodput.Work
 
+	// Tenant says who sends a request, for a limiter with goodput.Config.Tenants: a key
+	// that has been checked, or ByAddress(0, 0). Do not take it from a header that any
+	// client may write: an invented id is one of the others and gains nothing, but
+	// that of a tenant takes the share of its owner. Nor take a priority from one, or
+	// cap it with goodput.Tenant.Highest. An id from Work wins; default: none.
+	Tenant func(*http.Request) string
+
+	// User says for whom it is, so that in an overload the same users are shed
+	// everywhere: goodput.Work.User. One from Work wins; default: none, which is the
+	// tenant.
+	User func(*http.Request) string
+
 	// OverloadStatus is what a request is answered that found no place: 503,
 	// the default, or 429 for clients that treat 503 as a broken server. gRPC
 	// calls get UNAVAILABLE and RESOURCE_EXHAUSTED. Reasons that are no
@@ -189,6 +201,12 @@ func (v *visit) work() goodput.Work {
 		probe = Probe
 	}
 	work.Exempt = work.Exempt || probe(v.r)
+	if work.Tenant == "" && v.server.Tenant != nil {
+		work.Tenant = v.server.Tenant(v.r)
+	}
+	if work.User == "" && v.server.User != nil {
+		work.User = v.server.User(v.r)
+	}
 	return work
 }
 

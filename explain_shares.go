@@ -1,0 +1,90 @@
+package goodput
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/goodput/goodput/admission"
+)
+
+// explained is how many tenants Explain shows: what fits a screen, and who asks for most
+// is who matters.
+const explained = 5
+
+// explainShares says who has what, and who is shed: nothing without tenants, reserves
+// and an overload.
+func explainShares(b *strings.Builder, s *Stats, cfg *Config, top []TenantState) {
+	if cfg.Tenants != nil {
+		t := &s.Stats.Tenants
+		fmt.Fprintf(b, "  tenants  %d, of them %d ask, %d for more than their share", t.Rows, t.Active, t.Over)
+		if t.Level > 0 {
+			fmt.Fprintf(b, ", which is %.3g/s for each unit of weight", t.Level)
+		}
+		if t.Capped > 0 {
+			fmt.Fprintf(b, "; cost %d waits for a ceiling of its own", t.Capped)
+		}
+		b.WriteByte('\n')
+		for i := range top {
+			fmt.Fprintf(b, "           %s\n", tenantWords(&top[i], t.Level))
+		}
+		if more := t.Active - len(top); more > 0 {
+			fmt.Fprintf(b, "           and %d that ask for less\n", more)
+		}
+	}
+	if parts := reserveWords(cfg.Reserve); parts != "" {
+		fmt.Fprintf(b, "  reserve  %s of the limit\n", parts)
+	}
+	if s.ShedPriority != 0 && s.ShedCohort <= admission.Cohorts {
+		fmt.Fprintf(b, "  shed     %v from cohort %d of %d on: %.0f %% of what it asks for can be served\n",
+			s.ShedPriority, s.ShedCohort, admission.Cohorts, 100*float64(s.ShedCohort-1)/admission.Cohorts)
+	}
+}
+
+// tenantWords says what one tenant has, what it asks for and what it would get. level is
+// the cost per second for each unit of weight that is left to who asks for more.
+func tenantWords(t *TenantState, level float64) string {
+	var b strings.Builder
+	name := fmt.Sprintf("%q", t.ID)
+	if t.ID == "" {
+		name = "the others"
+	}
+	fmt.Fprintf(&b, "%s: weight %.3g, %d in use", name, t.Weight, t.InUse)
+	if t.MaxInUse > 0 {
+		fmt.Fprintf(&b, " of at most %d", t.MaxInUse)
+	}
+	fmt.Fprintf(&b, ", %d waiting; %.3g/s offered, %.3g/s entitled", t.Waiting, t.Offered, t.Entitled)
+	if t.Over {
+		b.WriteString(": over its share")
+		if level > 0 {
+			fmt.Fprintf(&b, " of %.3g x %.3g/s", t.Weight, level)
+		}
+	}
+	if t.Quota.Rate > 0 {
+		fmt.Fprintf(&b, "; %s, %.3g left", quotaWords(t.Quota), t.Left)
+		if lacks := 1 - t.Left; lacks > 0 {
+			next := time.Duration(min(lacks/t.Quota.Rate, 1e9) * float64(time.Second)) // 30 years fit
+			fmt.Fprintf(&b, ", the next unit in %v", next.Round(time.Millisecond))
+		}
+	}
+	if t.Refused > 0 {
+		fmt.Fprintf(&b, "; %d of %d refused", t.Refused, t.Arrivals)
+		if t.Quotaed > 0 {
+			fmt.Fprintf(&b, ", %d for the quota", t.Quotaed)
+		}
+	}
+	return b.String()
+}
+
+func reserveWords(r Reserve) string {
+	var parts []string
+	for _, p := range []struct {
+		part float64
+		of   Priority
+	}{{r.Critical, Critical}, {r.Default, Default}, {r.Sheddable, Sheddable}, {r.Background, Background}} {
+		if p.part > 0 {
+			parts = append(parts, fmt.Sprintf("%.3g %% for %v", 100*p.part, p.of))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
