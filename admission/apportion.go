@@ -13,6 +13,7 @@ import "math"
 // meter counts what is asked for.
 func (c *Core) meter(f *flow, cost int) {
 	f.row.pending[f.priority-1] += float64(cost)
+	f.row.count++
 	c.activate(f.row)
 }
 
@@ -24,6 +25,7 @@ func (c *Core) meterLent(n float64) {
 	}
 	t, sum := c.rows[everybody], 0.0
 	c.activate(t)
+	t.count += n
 	for _, r := range t.rate {
 		sum += r
 	}
@@ -47,6 +49,10 @@ func (c *Core) roll() {
 		keep := math.Pow(1-binWeight, bins)
 		active := c.active[:0]
 		for _, t := range c.active {
+			if sum := t.asked(); t.count > 0 {
+				t.perCost += (1 - keep) * (sum/t.count - t.perCost)
+			}
+			t.count = 0
 			sum := 0.0
 			for i := range t.rate {
 				t.rate[i] = keep*t.rate[i] + (1-keep)*t.pending[i]/(bins*c.load.bin.Seconds())
@@ -64,6 +70,14 @@ func (c *Core) roll() {
 		c.active = active
 	}
 	c.retune()
+}
+
+// asked returns the cost that came in the current bin.
+func (t *row) asked() (sum float64) {
+	for _, cost := range t.pending {
+		sum += cost
+	}
+	return sum
 }
 
 // apportion hands out on paper what the slots can serve.
@@ -91,17 +105,9 @@ func (c *Core) apportion() {
 	for i := range c.lanes {
 		l := &c.lanes[i]
 		reserved -= min(l.offered, l.reserve*rate)
-		l.avail = max(left-reserved, rate/(aging+1))
+		l.avail = max(left-reserved, l.reserve*rate, rate/(aging+1))
 		c.fill(l, i, rate)
 		left = max(left-l.served, 0)
-	}
-	c.overCost = 0
-	for i := range c.lanes {
-		for _, f := range c.lanes[i].heap {
-			if c.greedy(f) {
-				c.overCost += f.line.cost
-			}
-		}
 	}
 }
 
@@ -146,25 +152,55 @@ func (c *Core) fill(l *lane, i int, rate float64) {
 			l.short, l.level = true, level
 		}
 	}
+	var turn [2]float64 // the longest turns in virtual time of those who ask for too much: a request each
 	for _, t := range c.active {
 		if t.served[i] == open {
 			t.served[i] = l.level * t.Weight
 			l.served += t.served[i]
 		}
-		t.greedy[i] = c.overload && t.rate[i]*c.scale > t.served[i]*(1+c.doubt(t, i))
+		offered := t.rate[i] * c.scale
+		if t.greedy[i] = c.overload && rate > 0 && offered > t.served[i]*(1+c.doubt(t, offered)); t.greedy[i] {
+			v := t.perCost / t.Weight
+			turn[1] = max(turn[1], min(v, turn[0]))
+			turn[0] = max(turn[0], v)
+		}
 	}
+	for _, t := range c.active {
+		if t.greedy[i] {
+			t.stands[i] = c.keepsBusy(t, i, turn)
+		}
+	}
+}
+
+// keepsBusy returns how much of a tenant must wait so that it is there whenever it is
+// its turn, while it asks for more than its share. Where nobody else does, a slot that
+// finds nobody waiting is taken by the next that comes: that is Standing, with the slots
+// of its share. Else the slot goes to another, so the share is like one server; and while
+// another has a long turn all of it has to be waited for.
+func (c *Core) keepsBusy(t *row, i int, turn [2]float64) int {
+	rate := c.rate()
+	served := max(t.served[i], rate*1e-6)
+	rho := max(t.rate[i]*c.scale/served, 1+1e-6)
+	if turn[1] == 0 {
+		return busyDepth(float64(c.limit)*served/rate, rho, t.perCost)
+	}
+	longest := turn[0]
+	if longest == t.perCost/t.Weight {
+		longest = turn[1]
+	}
+	return busyDepth(1, rho, t.perCost) + int(min(math.Ceil(longest*t.Weight), maxItems))
 }
 
 // doubt is by how much a tenant may seem to ask for more than its share before it is
 // believed: two standard errors of its meter, which at 100 requests per second and an
 // objective of 400 ms is 22 %, and at most a half. Who asks for a little less than its
-// share is otherwise taken, a third of the time, for one who asks for more. The meter of
-// the whole load has no doubt: Core.overload has its own.
-func (c *Core) doubt(t *row, i int) float64 {
-	if c.cfg.Tenants == nil {
+// share is otherwise taken, a third of the time, for one who asks for more. About who asks
+// for all there is Core.overload has its own doubts.
+func (c *Core) doubt(t *row, offered float64) float64 {
+	if offered > 0.99*c.load.rate {
 		return 0
 	}
-	n := t.rate[i] / max(c.load.perCost, 1) * (binsPerConstant * c.load.bin).Seconds()
+	n := offered / t.perCost * (binsPerConstant * c.load.bin).Seconds()
 	return min(2/math.Sqrt(2*n), 0.5)
 }
 

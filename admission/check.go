@@ -71,10 +71,9 @@ func (c *Core) checkQueue() error {
 		}
 		all.add(of)
 	}
-	if all.n != c.waiting || all.cost != c.cost || all.bytes != c.bytes || all.parked != c.parked ||
-		all.parkedCost != c.parkedCost || all.over != c.overCost {
-		return fmt.Errorf("queue: sums %d/%d/%d, parked %d/%d, over %d, lists %+v",
-			c.waiting, c.cost, c.bytes, c.parked, c.parkedCost, c.overCost, all)
+	if all.n != c.waiting || all.cost != c.cost || all.bytes != c.bytes || all.parked != c.parked || all.parkedCost != c.parkedCost {
+		return fmt.Errorf("queue: sums %d/%d/%d, parked %d/%d, lists %+v",
+			c.waiting, c.cost, c.bytes, c.parked, c.parkedCost, all)
 	}
 	if all.keys != len(c.latest) {
 		return fmt.Errorf("I16: %d of those that wait have a key, %d are kept", all.keys, len(c.latest))
@@ -83,7 +82,7 @@ func (c *Core) checkQueue() error {
 }
 
 type sums struct {
-	n, cost, retries, keys, parked, parkedCost, over int
+	n, cost, retries, keys, parked, parkedCost int
 
 	bytes int64
 }
@@ -91,7 +90,7 @@ type sums struct {
 func (s *sums) add(o sums) {
 	s.n, s.cost, s.retries, s.bytes = s.n+o.n, s.cost+o.cost, s.retries+o.retries, s.bytes+o.bytes
 	s.keys += o.keys
-	s.parked, s.parkedCost, s.over = s.parked+o.parked, s.parkedCost+o.parkedCost, s.over+o.over
+	s.parked, s.parkedCost = s.parked+o.parked, s.parkedCost+o.parkedCost
 }
 
 // checkFlow adds up a flow, and that who waits of it competes unless its tenant has
@@ -128,8 +127,6 @@ func (c *Core) checkFlow(f *flow, of *sums) error {
 			return fmt.Errorf("I2: tenant %q of %d in use waits with cost %d for its ceiling %d", f.row.ID, f.row.inUse, w.cost, f.row.ceiling)
 		}
 		mine.parked, mine.parkedCost = mine.n, mine.cost
-	case c.greedy(f):
-		mine.over = mine.cost
 	}
 	of.add(mine)
 	return nil

@@ -109,7 +109,6 @@ type Core struct {
 	heavy      float64         // the largest
 	parked     int             // requests that wait for the ceiling of their tenant
 	parkedCost int
-	overCost   int               // units that wait of those that ask for more than their share
 	latest     map[keyed]*Waiter // LatestOnly: who waits, by what it is about
 	picks      uint64            // calls of makeRoom; a pick of an earlier one is over
 
@@ -436,6 +435,8 @@ func (c *Core) Observe(now time.Duration, b *Batch) {
 	// What moves a depth visibly takes a good part of a half-life to come in.
 	if c.now-c.derivedAt >= c.load.bin || c.service.samples < 2*priorSamples {
 		c.derive()
+	} else {
+		c.retune() // the rate is another one
 	}
 }
 

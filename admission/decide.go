@@ -240,9 +240,6 @@ func (c *Core) queued(w *Waiter, sign int) {
 	c.waiting, l.n, f.row.n = c.waiting+sign, l.n+sign, f.row.n+sign
 	c.cost, l.cost, f.row.cost = c.cost+cost, l.cost+cost, f.row.cost+cost
 	c.bytes += int64(sign) * w.bytes
-	if c.greedy(f) {
-		c.overCost += cost
-	}
 	if w.retry {
 		l.retries += sign
 	}

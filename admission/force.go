@@ -80,9 +80,10 @@ func (c *Core) retune() {
 }
 
 // busyDepth is Standing in units of cost: a request occupies perCost slots.
-func (c *Core) busyDepth(rho float64) int {
-	per := c.load.perCost
-	return int(min(math.Ceil(float64(Standing(float64(c.limit)/per, rho))*per), maxItems))
+func (c *Core) busyDepth(rho float64) int { return busyDepth(float64(c.limit), rho, c.load.perCost) }
+
+func busyDepth(slots, rho, perCost float64) int {
+	return int(min(math.Ceil(float64(Standing(max(slots/perCost, 1), rho))*perCost), maxItems))
 }
 
 // unreachableLoad is the load for which the depth is taken when the objective
@@ -168,4 +169,30 @@ func (c *Core) depthFor(r *Request) int {
 // keepsObjective reports whether the deadline of r alone keeps it within the objective.
 func (c *Core) keepsObjective(r *Request) bool {
 	return r.Deadline != Never && r.Deadline-c.now <= c.cfg.Objective
+}
+
+// widest is the depth of the whole queue for a newcomer.
+func (c *Core) widest(r *Request) int { return max(c.derivation.Depth, c.depthFor(r)) }
+
+// ownDepth is how much of the queue the tenant of a newcomer may fill in its priority:
+// the part of the depth that it has of the slots, so that it is served from there within
+// the objective, its MaxQueue, and if it asks for more than its share in an overload, what
+// keeps that share busy: who does not has a burst, and a burst may be as deep as the
+// objective allows.
+func (c *Core) ownDepth(r *Request, f *flow) int {
+	part := 1.0
+	if m := f.row.MaxQueue; m > 0 {
+		part = m
+	}
+	if rate := c.rate(); !c.derivation.Fixed && rate > 0 {
+		part = min(part, c.entitled(f)/rate)
+	}
+	own := c.widest(r)
+	if part < 1 {
+		own = int(math.Ceil(part*float64(own) - 1e-9))
+	}
+	if c.greedy(f) && !c.derivation.Fixed && c.limit > 0 {
+		own = min(own, max(f.row.stands[f.priority-1], c.depthFor(r)))
+	}
+	return own
 }

@@ -39,6 +39,7 @@ type numbersInForce struct {
 	depth, reach, full int
 	fixed              bool                // the depth is configured
 	greedy             [priorities]bool    // asks for more than its share in an overload
+	stands             [priorities]int     // what then keeps its share busy
 	part               [priorities]float64 // of the slots, that it would be served
 	tight              bool
 	cv2                float64 // of the departures of requests
@@ -55,7 +56,7 @@ func numbersOf(c *Core) numbersInForce {
 	}
 	for i := range n.part {
 		f := &c.rows[everybody].flows[i]
-		n.greedy[i], n.part[i] = c.greedy(f), c.entitled(f)/c.rate()
+		n.greedy[i], n.stands[i], n.part[i] = c.greedy(f), f.row.stands[i], c.entitled(f)/c.rate()
 	}
 	return n
 }
@@ -335,13 +336,7 @@ func (m *model) lack(p *place, without []*place) Reason {
 	for _, v := range without {
 		cost, bytes = cost-v.Cost, bytes-v.Bytes
 	}
-	over := 0
-	for _, q := range m.queue {
-		if m.num.greedy[q.Priority-1] && !slices.Contains(without, q) {
-			over += q.Cost
-		}
-	}
-	depth, full := m.depths(p)
+	_, full := m.depths(p)
 	switch {
 	case n > m.cfg.MaxItems:
 		return QueueFull
@@ -351,9 +346,7 @@ func (m *model) lack(p *place, without []*place) Reason {
 		return None
 	case n == 1 && m.num.depth > 0:
 		return None
-	case m.num.greedy[p.Priority-1] && over > 0 && over+p.Cost <= depth:
-		return None
-	case (!m.num.greedy[p.Priority-1] || over == 0) && cost <= full:
+	case cost <= full:
 		return None
 	}
 	return QueueFull
@@ -377,10 +370,14 @@ func (m *model) ownLack(p *place, without []*place) Reason {
 			own += q.Cost
 		}
 	}
-	_, full := m.depths(p)
-	part := m.num.part[p.Priority-1]
-	if own == 0 || m.cfg.Overflow == Block || m.num.fixed || m.limit == 0 || part >= 1 ||
-		float64(own+p.Cost) <= math.Ceil(part*float64(full)-1e-9) {
+	depth, most := m.depths(p)
+	if part := m.num.part[p.Priority-1]; !m.num.fixed && m.limit > 0 && part < 1 {
+		most = int(math.Ceil(part*float64(most) - 1e-9))
+	}
+	if m.num.greedy[p.Priority-1] && !m.num.fixed && m.limit > 0 {
+		most = min(most, max(depth, m.num.stands[p.Priority-1]))
+	}
+	if own == 0 || m.cfg.Overflow == Block || own+p.Cost <= most {
 		return None
 	}
 	return QueueFull

@@ -1,7 +1,5 @@
 package admission
 
-import "math"
-
 // A pick is how far makeRoom has come in choosing who of a flow gives way.
 type pick struct {
 	round uint64 // of Core.picks; another one means that nothing is chosen yet
@@ -12,9 +10,9 @@ type pick struct {
 
 // gone is what those chosen so far leave free.
 type gone struct {
-	items, cost, over int
-	own               int // of the newcomer's tenant and priority
-	bytes             int64
+	items, cost int
+	own         int // of the newcomer's tenant and priority
+	bytes       int64
 }
 
 // makeRoom picks who gives way to a newcomer, if the policy and their ranks allow
@@ -26,7 +24,7 @@ func (c *Core) makeRoom(r *Request, f *flow) Reason {
 	if w := c.replaced(r); w != nil {
 		c.mark(w, f, &g)
 	}
-	own, lack := c.ownLack(r, f, &g), c.lack(r, f, &g)
+	own, lack := c.ownLack(r, f, &g), c.lack(r, &g)
 	if own == None && lack == None {
 		return None
 	}
@@ -39,15 +37,15 @@ func (c *Core) makeRoom(r *Request, f *flow) Reason {
 			}
 			c.mark(w, f, &g)
 		}
-		for c.lack(r, f, &g) != None {
-			w := c.lowest(r, f, &g)
+		for c.lack(r, &g) != None {
+			w := c.lowest(r, f)
 			if w == nil {
 				break
 			}
 			c.mark(w, f, &g)
 		}
 	}
-	if c.ownLack(r, f, &g) == None && c.lack(r, f, &g) == None {
+	if c.ownLack(r, f, &g) == None && c.lack(r, &g) == None {
 		return None
 	}
 	c.unmark()
@@ -67,9 +65,6 @@ func (c *Core) mark(w *Waiter, f *flow, g *gone) {
 	g.bytes += w.bytes
 	if !w.flow.whole().parked {
 		g.cost += int(w.cost)
-		if c.greedy(w.flow) {
-			g.over += int(w.cost)
-		}
 	}
 	if w.flow.whole() == f.whole() {
 		g.own += int(w.cost)
@@ -113,46 +108,20 @@ func (c *Core) keyOf(r *Request) keyed {
 	return keyed{r.Tenant, r.Key}
 }
 
-// ownLack returns QueueFull if the newcomer's tenant would fill more of the queue
-// than it can be served from within the objective: the depth times the part of the slots
-// that it would get, or its own MaxQueue. One request may always wait.
+// ownLack returns QueueFull if the newcomer's tenant would fill more of the queue than
+// its own part. One request may always wait.
 func (c *Core) ownLack(r *Request, f *flow, g *gone) Reason {
-	whole := f.whole()
-	cost := whole.line.cost - g.own
-	if cost <= 0 || c.cfg.Overflow == Block {
+	cost := f.whole().line.cost - g.own
+	if cost <= 0 || c.cfg.Overflow == Block || cost+r.Cost <= c.ownDepth(r, f) {
 		return None
 	}
-	part := 1.0
-	if m := f.row.MaxQueue; m > 0 {
-		part = m
-	}
-	if rate := c.rate(); !c.derivation.Fixed && rate > 0 {
-		part = min(part, c.entitled(f)/rate)
-	}
-	if part >= 1 {
-		return None
-	}
-	if float64(cost+r.Cost) > math.Ceil(part*float64(c.widest(r))-1e-9) {
-		return QueueFull
-	}
-	return None
+	return QueueFull
 }
 
-// widest is the depth for a newcomer whose tenant asks for no more than its share.
-func (c *Core) widest(r *Request) int { return max(c.derivation.Depth, c.depthFor(r)) }
-
 // lack returns what would be exceeded if the newcomer queued after those chosen had
-// left. The depth in force is for those that ask for more than their share: who does
-// not has a burst, and a burst may be as deep as the objective allows. What waits for
-// the ceiling of a tenant delays nobody else and is not counted.
-func (c *Core) lack(r *Request, f *flow, g *gone) Reason {
+// left. What waits for the ceiling of a tenant delays nobody else and is not counted.
+func (c *Core) lack(r *Request, g *gone) Reason {
 	waiting := c.waiting - g.items
-	queued, depth := c.cost-c.parkedCost-g.cost, c.depthFor(r)
-	if over := c.overCost - g.over; !c.greedy(f) || over == 0 {
-		depth = c.widest(r)
-	} else {
-		queued = over
-	}
 	switch {
 	case waiting+1 > c.cfg.MaxItems:
 		return QueueFull
@@ -162,7 +131,7 @@ func (c *Core) lack(r *Request, f *flow, g *gone) Reason {
 		return None
 	case waiting == 0 && c.depth > 0:
 		return None // one request may wait alone even if its cost exceeds the depth: else it never could
-	case queued+r.Cost > depth:
+	case c.cost-c.parkedCost-g.cost+r.Cost > c.widest(r):
 		return QueueFull
 	}
 	return None
@@ -220,27 +189,22 @@ func (f *flow) leaves() func(func(*flow) bool) {
 // ranks below it. First the priorities below its own, from the lowest, each down to
 // its reserve; then of its own priority the tenant who would be served last, if that is
 // after the newcomer; then, if its priority has less than its reserve, those above.
-func (c *Core) lowest(r *Request, f *flow, g *gone) *Waiter {
+func (c *Core) lowest(r *Request, f *flow) *Waiter {
 	if c.cfg.Overflow == EvictOldest {
 		return c.oldest(r, f)
 	}
-	onlyOver := c.lackOfDepth(r, f, g) && c.greedy(f) && c.overCost > g.over
-	own := int(f.priority) - 1
-	bound := float64(c.widest(r))
-	if onlyOver {
-		bound = float64(c.depthFor(r))
-	}
+	own, depth := int(f.priority)-1, float64(c.widest(r))
 	for i := priorities - 1; i > own; i-- {
-		if w := c.fromLane(&c.lanes[i], bound, onlyOver); w != nil {
+		if w := c.fromLane(&c.lanes[i], depth); w != nil {
 			return w
 		}
 	}
-	if w := c.fromOwnLane(r, f, onlyOver); w != nil {
+	if w := c.fromOwnLane(r, f); w != nil {
 		return w
 	}
-	if l := &c.lanes[own]; l.reserve > 0 && (l.cost == 0 || float64(l.cost+r.Cost) <= l.reserve*bound) {
+	if l := &c.lanes[own]; l.reserve > 0 && (l.cost == 0 || float64(l.cost+r.Cost) <= l.reserve*depth) {
 		for i := own - 1; i >= 0; i-- {
-			if w := c.fromLane(&c.lanes[i], bound, onlyOver); w != nil {
+			if w := c.fromLane(&c.lanes[i], depth); w != nil {
 				return w
 			}
 		}
@@ -248,39 +212,34 @@ func (c *Core) lowest(r *Request, f *flow, g *gone) *Waiter {
 	return nil
 }
 
-// lackOfDepth reports whether the depth is what a newcomer lacks, not items or bytes.
-func (c *Core) lackOfDepth(r *Request, f *flow, g *gone) bool {
-	return c.waiting-g.items+1 <= c.cfg.MaxItems && c.bytes-g.bytes <= c.cfg.MaxBytes-r.Bytes
-}
-
 // fromLane returns who of another priority gives way: of the tenant that would be
 // served last. The reserve of the priority stays, and the last that is within it.
-func (c *Core) fromLane(l *lane, bound float64, onlyOver bool) *Waiter {
+func (c *Core) fromLane(l *lane, depth float64) *Waiter {
 	if l.cost <= l.giving {
 		return nil
 	}
-	whole := c.rearmost(l, nil, onlyOver)
+	whole := c.rearmost(l.heap, nil)
 	if whole == nil {
 		return nil
 	}
 	leaf := whole
 	if whole.buckets != nil {
-		leaf = c.rearmostOf(whole.fair.heap, nil, false)
+		leaf = c.rearmost(whole.fair.heap, nil)
 	}
 	w := c.hindmost(leaf, nil)
-	if w == nil || float64(l.cost-l.giving-int(w.cost)) < l.reserve*bound {
+	if w == nil || float64(l.cost-l.giving-int(w.cost)) < l.reserve*depth {
 		return nil
 	}
 	return w
 }
 
 // fromOwnLane returns who of the newcomer's own priority gives way.
-func (c *Core) fromOwnLane(r *Request, f *flow, onlyOver bool) *Waiter {
+func (c *Core) fromOwnLane(r *Request, f *flow) *Waiter {
 	l, mine := &c.lanes[f.priority-1], f.whole()
-	if whole := c.rearmost(l, mine, onlyOver); whole != nil {
+	if whole := c.rearmost(l.heap, mine); whole != nil {
 		leaf := whole
 		if whole.buckets != nil {
-			leaf = c.rearmostOf(whole.fair.heap, nil, false)
+			leaf = c.rearmost(whole.fair.heap, nil)
 		}
 		if w := c.hindmost(leaf, nil); w != nil && c.tail(whole)-float64(w.cost)*whole.charge > l.starts(mine) {
 			return w
@@ -293,7 +252,7 @@ func (c *Core) fromOwnLane(r *Request, f *flow, onlyOver bool) *Waiter {
 func (c *Core) ofOwn(r *Request, f *flow) *Waiter {
 	if f.group != nil {
 		of := &f.group.fair
-		if b := c.rearmostOf(of.heap, f, false); b != nil {
+		if b := c.rearmost(of.heap, f); b != nil {
 			if w := c.hindmost(b, nil); w != nil && c.tail(b)-float64(w.cost)*b.charge > of.starts(f) {
 				return w
 			}
@@ -315,16 +274,12 @@ func (c *Core) tail(f *flow) float64 {
 	return f.tag + float64(f.line.cost-c.picking(f).cost)*f.charge
 }
 
-func (c *Core) rearmost(l *lane, but *flow, onlyOver bool) *flow {
-	return c.rearmostOf(l.heap, but, onlyOver)
-}
-
-// rearmostOf returns the flow that will have been served last, but for one; of
+// rearmost returns the flow that will have been served last, but for one; of
 // equals the one that began to wait last.
-func (c *Core) rearmostOf(flows []*flow, but *flow, onlyOver bool) *flow {
+func (c *Core) rearmost(flows []*flow, but *flow) *flow {
 	var last *flow
 	for _, f := range flows {
-		if f == but || f.line.cost <= c.picking(f).cost || onlyOver && !c.greedy(f) {
+		if f == but || f.line.cost <= c.picking(f).cost {
 			continue
 		}
 		if last == nil || c.tail(f) > c.tail(last) || c.tail(f) == c.tail(last) && f.since > last.since {

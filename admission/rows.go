@@ -26,6 +26,9 @@ type row struct {
 	rate, pending [priorities]float64
 	served        [priorities]float64 // of that, as of the last apportion
 	greedy        [priorities]bool    // it asks for more than its share in an overload, as of then
+	stands        [priorities]int     // if so, what keeps its share busy, in units of cost that wait
+	count         float64             // requests in the current bin
+	perCost       float64             // cost of one, as Core.load measures it
 
 	arrivals, refused, overQuota uint64
 	granted                      float64
@@ -288,7 +291,7 @@ func (c *Core) forget(r *row) {
 }
 
 func (c *Core) newRow(index int, t Tenant, buckets int) *row {
-	r := &row{Tenant: t, index: index}
+	r := &row{Tenant: t, index: index, perCost: 1}
 	r.quota = account{Quota: t.Quota, left: t.Quota.burst(), at: c.now}
 	for i := range r.flows {
 		f := &r.flows[i]
@@ -350,9 +353,6 @@ func (c *Core) park(f *flow) {
 	f.parked = true
 	c.parked += f.line.n
 	c.parkedCost += f.line.cost
-	if c.greedy(f) {
-		c.overCost -= f.line.cost
-	}
 }
 
 // unpark lets the flows of a row compete again: something of it has ended, come or
@@ -366,9 +366,6 @@ func (c *Core) unpark(r *row) {
 			f.parked = false
 			c.parked -= f.line.n
 			c.parkedCost -= f.line.cost
-			if c.greedy(f) {
-				c.overCost += f.line.cost
-			}
 			if f.waits() {
 				c.lanes[i].add(f)
 			}
