@@ -27,7 +27,8 @@ var names = []string{
 	"unbounded-minute", "limit-200", "tick-table", "bounded-queue",
 	"raise-the-limit", "deepen-the-queue", "aimd-collapse", "oom-restart",
 	"capacity-step", "metastable", "mixed-deadlines", "bimodal",
-	"tenant-flood", "tenant-limiters", "shared-database", "layers", "fan-out",
+	"tenant-flood", "tenant-limiters", "random-ids", "quota", "priority-flood", "reserve", "cohorts", "latest-only",
+	"shared-database", "layers", "fan-out",
 }
 
 // Names returns the names of all scenarios in the order of a list.
