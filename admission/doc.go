@@ -49,6 +49,8 @@
 //     Decision.Exempt says so: it is released with End.Exempt. Beyond that it is
 //     a request like any other, with Decision.Exempt false.
 //   - While slots are lent every call that takes a time panics, but Settle.
+//   - Whoever was admitted, at once or later, has a Share: it goes back in End.Share.
+//     Without Tenants it is 0, and a driver that has none need not care.
 //   - A panic is a bug of the driver or of the core. A core that has panicked is
 //     not to be called again.
 //
@@ -61,12 +63,16 @@
 //
 //   - I1 A grant leaves inUse + lent <= limit, in cost units. A limit that
 //     shrinks revokes nothing and grants nothing until inUse has followed.
-//   - I2 Work-conserving: between calls, the request that the order puts first
-//     does not fit the free slots, or nobody waits.
-//   - I3 At the moment of queueing the waiting cost is within the depth in force,
-//     except under Block, for a request that waits alone, whatever it costs, and
-//     for one whose deadline is within the objective in a tight limiter
-//     (Derivation.Tight). Always waiting <= MaxItems, bytes <= MaxBytes.
+//   - I2 Work-conserving: between calls, the request that is next does not fit the
+//     free slots, or nobody waits but for the ceiling of its own tenant, which its
+//     cost would exceed.
+//   - I3 At the moment of queueing the waiting cost, less what waits for a ceiling, is
+//     within the derived depth, and that of the newcomer's tenant and priority within
+//     its own part of it, in an overload within what keeps its share busy; that is the
+//     depth in force where there is one tenant and priority. Except under Block, for a
+//     request that waits alone, whatever it costs, and for one whose deadline is within
+//     the objective in a tight limiter (Derivation.Tight). Always waiting <= MaxItems,
+//     bytes <= MaxBytes.
 //   - I4 Each offered request ends in exactly one outcome:
 //     arrivals = sum of outcomes + waiting + running.
 //   - I5 While anyone waits nothing is granted whose remaining budget is below
@@ -75,9 +81,9 @@
 //     slots is refused only if it has expired, is larger than MaxBytes, or comes
 //     during a drain.
 //   - I6 Time does not run backwards: now is clamped once, at entry.
-//   - I7 Lent slots count as in use; nothing is lent while anyone waits or while
-//     over the limit.
-//   - I8 Order: see Order. Ties go to the earlier root arrival, then to the
+//   - I7 Lent slots count as in use; nothing is lent while anyone waits, while over
+//     the limit, or where it matters who is admitted: with Tenants or a Reserve.
+//   - I8 Order, within a tenant and priority: see Order. Ties go to the earlier root arrival, then to the
 //     earlier offer.
 //   - I9 Decisions depend on calls and arguments alone.
 //   - I10 Retry-After moves by at most a second up per window of a second, or
@@ -88,4 +94,15 @@
 //     slots busy at Stats.Load: see Standing.
 //   - I12 A slot is released exactly once; releasing more than is in use is a
 //     bug of the driver and panics.
+//   - I13 Fairness: while two tenants wait in one priority, neither at its ceiling,
+//     what they are served, in cost over weight, differs by no more than the largest
+//     cost of each over its weight. Virtual time does not fall, and nobody has a start
+//     tag before it for the time in which it asked for nothing.
+//   - I14 A grant leaves a tenant within its MaxInUse; all that tenants have in use is
+//     at most what is in use.
+//   - I15 In any span t a tenant is granted, corrections included, at most the burst
+//     of its quota + rate x t. Who is refused for it is told when it has enough.
+//   - I16 Under LatestOnly no two wait with the same key of the same tenant.
+//   - I17 A priority that has somebody waiting is granted, of what all are granted, at
+//     least its reserve, less one request of its own and one of another.
 package admission
