@@ -47,6 +47,7 @@ type Limiter struct {
 	wait     [waits]hist.Histogram            // Stats.Wait
 	accounts accounts                         // what tenants need
 	real     real                             // observe mode: what really happens
+	member   *member                          // what it knows of its group; nil without one, fixed for life
 	journal  func(call)                       // tests: every call of the core; nil otherwise
 	noLend   bool                             // tests: every request meets the core
 }
@@ -88,6 +89,7 @@ func (l *Limiter) enter() time.Duration {
 // over it goes on with another operation, which hands in what was measured.
 func (l *Limiter) leave(now time.Duration) {
 	wake := l.collect(now)
+	ask := l.member != nil && l.member.asks(now, l.core)
 	l.lend()
 	drained := l.takeDrained(now)
 	l.mu.Unlock()
@@ -98,6 +100,9 @@ func (l *Limiter) leave(now time.Duration) {
 		w.look()
 	}
 	l.endWindow(now)
+	if ask {
+		l.member.group.balance()
+	}
 }
 
 // recall ends the loan, if there is one. Only completed work of one unit ends
@@ -128,8 +133,12 @@ func (l *Limiter) lend() {
 
 // SetLimit replaces the law of the limit by limit.Fixed(n). What runs goes on;
 // if that is more than n, nobody is admitted until enough of it has ended. 0
-// admits nobody, which pauses a resource without losing who waits.
+// admits nobody, which pauses a resource without losing who waits. The limit of a
+// member of a group is granted by it, and SetLimit an error: see Group.SetUnits.
 func (l *Limiter) SetLimit(n int) error {
+	if l.member != nil {
+		return fmt.Errorf("goodput: the limit of %q is granted by group %q: set the units of that", l.Name(), l.member.group.name)
+	}
 	if _, err := limit.Fixed(n).Start(); err != nil {
 		return fmt.Errorf("goodput: %w", err)
 	}
@@ -151,7 +160,13 @@ func (l *Limiter) SetLimit(n int) error {
 // Observe cannot change: the counters of a limiter that refuses and of one that
 // does not would be mixed. Make a new limiter and swap it; the old one ends with
 // the work that it admitted.
+//
+// A member of a group keeps its name, and its limit, which the group grants: cfg says
+// none.
 func (l *Limiter) Reconfigure(cfg Config) error {
+	if err := l.keepsMembership(&cfg); err != nil {
+		return err
+	}
 	if err := cfg.Validate(); err != nil {
 		return fmt.Errorf("goodput: %w", err)
 	}

@@ -47,6 +47,9 @@ func (l *Limiter) Stats() Stats {
 	l.endWindow(l.now())
 	now := l.enter()
 	core := l.statsCall(now)
+	if l.member != nil {
+		core.InUse -= l.member.stake.Elsewhere() // of its share, in use in others
+	}
 	for reason, n := range l.gone {
 		core.Arrivals += n
 		core.Outcomes[Cancelled] += n

@@ -130,6 +130,16 @@ func (m *Member) most(units int) int {
 // Units returns the units in force.
 func (b *Budget) Units() int { return b.units }
 
+// Members returns the members with their defaults.
+func (b *Budget) Members() []Member {
+	all := make([]Member, len(b.members))
+	for i := range b.members {
+		all[i] = b.members[i].Member
+		all[i].Weight, all[i].Max = all[i].weight(), all[i].most(b.units)
+	}
+	return all
+}
+
 // sum is what the members hold.
 func (b *Budget) sum() (sum int) {
 	for i := range b.members {
@@ -271,6 +281,19 @@ func (b *Budget) Hungry() time.Duration {
 		return 0
 	}
 	return until
+}
+
+// Settled reports, after a round, that nobody has changed its mind in it in a way that
+// takes another.
+func (b *Budget) Settled() bool {
+	hungry := b.Hungry()
+	for i := range b.members {
+		m := &b.members[i]
+		if t := m.terms(); t.asks(-1, m.claim, hungry) {
+			return false
+		}
+	}
+	return true
 }
 
 // Check returns the first invariant that does not hold.

@@ -55,18 +55,22 @@ func (s *Stake) Take(now time.Duration, c *Core, t Terms) Claim {
 // Look returns what the member is now. It costs a few nanoseconds.
 func (s *Stake) Look(now time.Duration, c *Core) Claim {
 	inUse, waiting, missed := c.usage()
+	inUse -= s.elsewhere
+	// Whoever has no queue, or no time for it, asks by being refused: with nobody
+	// waiting that is demand which nothing else shows. It counts for one objective,
+	// from when its share is there: who asked once is served when it comes again.
+	if short := s.terms.Nominal - s.terms.Limit; s.missed > 0 && short > 0 && inUse+waiting+s.missed > s.terms.Limit {
+		s.until = now + c.cfg.Objective
+	}
 	if now >= s.until {
 		s.missed, s.until = 0, 0
 	}
-	// Whoever has no queue, or no time for it, asks by being refused: with nobody
-	// waiting that is demand which nothing else shows. It counts for one objective.
 	if missed != s.seen && waiting == 0 && !c.draining {
 		cost := float64(missed-s.seen) * max(c.load.perCost, 1)
 		s.missed = int(min(float64(s.missed)+math.Ceil(cost), limitless))
 		s.until = now + c.cfg.Objective
 	}
 	s.seen = missed
-	inUse -= s.elsewhere
 	return Claim{InUse: inUse, Wanted: inUse + waiting + s.missed, Until: s.until, Draining: c.draining}
 }
 
@@ -85,16 +89,16 @@ func (s *Stake) Terms() Terms { return s.terms }
 // than anybody knew, or more is there than is wanted while somebody is hungry, as
 // Budget.Hungry said.
 func (s *Stake) Asks(now time.Duration, c Claim, hungry time.Duration) bool {
-	t := &s.terms
+	return s.held > max(s.terms.Limit, c.InUse) || s.terms.asks(now, c, hungry)
+}
+
+func (t *Terms) asks(now time.Duration, c Claim, hungry time.Duration) bool {
+	if c.Wanted > t.Limit {
+		return c.Wanted > t.Enough || hungry != 0 && now >= hungry
+	}
 	floor := t.Floor
 	if c.Draining {
 		floor = 0
-	}
-	switch {
-	case s.held > max(t.Limit, c.InUse):
-		return true
-	case c.Wanted > t.Limit:
-		return c.Wanted > t.Enough || hungry != 0 && now >= hungry
 	}
 	return hungry != 0 && t.Limit > max(c.Wanted, floor)
 }
