@@ -14,11 +14,11 @@ func prior(p admission.Priority, part float64) Class {
 }
 
 // Six times what the slots can do in the background: who is critical notices at most in
-// one request of a hundred. 960/s for 20 s and three seeds are 57,600 requests, so 1 %
+// one request of a hundred. 1,080/s for 20 s and three seeds are 64,800 requests, so 1 %
 // has an error of 0.04 %, and 0.1 % since they come in bunches.
 func TestBackgroundHarmsNoCritical(t *testing.T) {
 	for _, deadline := range deadlines {
-		s := sharing(deadline, 20*time.Second, nil, prior(admission.Critical, 0.8), prior(admission.Background, 6))
+		s := sharing(deadline, 20*time.Second, nil, prior(admission.Critical, 0.9), prior(admission.Background, 6))
 		e := over(t, s, 3, inTimeOf(0), p99Of(0), (*Result).Ratio)
 		if e[0].mean < 0.99 || e[1].mean > 0.4 || e[2].mean < 0.98 {
 			t.Errorf("deadline %v: critical has %v in time, p99 %v s; the ratio of all is %v", deadline, e[0], e[1], e[2])
@@ -29,9 +29,9 @@ func TestBackgroundHarmsNoCritical(t *testing.T) {
 
 // Critical work alone is more than the slots can do. Without a reserve the default gets
 // what the guard against starvation leaves, one grant in 33; with a reserve of 20 % it
-// has that, to a fiftieth: 240/s for 20 s and three seeds, and the noise of
-// exponential work on 12 slots. Below its reserve it loses one request in 20, since
-// the queue of an overload is short for all of its priority.
+// has that: 240/s for 20 s and three seeds, 14,400, have an error of 0.8 %, and it may
+// have a twentieth more, since what it leaves for a moment it takes back from its queue.
+// Below its reserve it loses nothing.
 func TestCriticalLeavesTheReserve(t *testing.T) {
 	granted := func(i int) func(*Result) float64 {
 		return func(r *Result) float64 { return grantedTo(i)(r) / capacity }
@@ -39,8 +39,8 @@ func TestCriticalLeavesTheReserve(t *testing.T) {
 	for _, deadline := range deadlines {
 		for _, c := range []struct{ reserve, offered, least, most float64 }{
 			{0, 0.3, 0, 0.05},
-			{0.2, 0.3, 0.2 * 0.98, 0.2 * 1.02},
-			{0.2, 0.15, 0.15 * 0.94, 0.15 * 1.02},
+			{0.2, 0.3, 0.2 * 0.98, 0.2 * 1.06},
+			{0.2, 0.15, 0.15 * 0.97, 0.15 * 1.03}, // 10,800 requests come, +- 1 %
 		} {
 			s := sharing(deadline, 20*time.Second, nil, prior(admission.Critical, 1.5), prior(admission.Default, c.offered))
 			s.Tiers[0].Policy.Core.Reserve.Default = c.reserve

@@ -56,35 +56,51 @@ func grantedTo(i int) func(*Result) float64 {
 
 // One tenant sends fifty times its share of 120/s: each of the nine others, at nine
 // tenths of theirs, has 0.98 of the goodput that it has without the flood, and its p99
-// keeps the objective.
+// keeps the objective. They may also send in bursts of half as much again as their
+// share, for 0.2 s of 1.2 on average, or requests that cost one or two units.
 //
 // 108/s for 20 s and three seeds are 6,480 requests of a tenant: 1 % of them has a
 // standard error of 0.12 %, twice that since they are refused in bunches. The worst of
-// nine is 1.5 errors below the mean. The mean is 0.995, so 0.98 is far.
+// nine is 1.5 errors below the mean, and what 0.98 is about is 4 above it.
 func TestFloodHarmsNobodyElse(t *testing.T) {
-	for _, deadline := range deadlines {
-		clients := make([]Class, 10)
-		for i := range clients {
-			clients[i] = Class{Tenant: fmt.Sprintf("t%d", i), Arrivals: Arrivals{Rate: 0.9 * capacity / 10}}
-		}
-		var of []func(*Result) float64
-		for i := range 9 {
-			of = append(of, inTimeOf(i), p99Of(i))
-		}
-		alone := over(t, sharing(deadline, 20*time.Second, ten(), clients[:9]...), 3, of...)
-		clients[9].Arrivals.Rate = 50 * capacity / 10
-		flooded := over(t, sharing(deadline, 20*time.Second, ten(), clients...), 3, of...)
-		worst := 1.0
-		for i := range 9 {
-			ratio := flooded[2*i].mean / alone[2*i].mean
-			if worst = min(worst, ratio); ratio < 0.98 {
-				t.Errorf("deadline %v: tenant %d has %v in time, and %v without the flood", deadline, i, flooded[2*i], alone[2*i])
+	steady := Class{Arrivals: Arrivals{Rate: 0.9 * capacity / 10}}
+	bursts := steady
+	bursts.Arrivals = Arrivals{Rate: 0.75 * capacity / 10, Bursts: Bursts{Rate: 1.5 * capacity / 10, On: 200 * ms, Off: time.Second}}
+	costly := steady
+	costly.Arrivals.Rate, costly.Cost = steady.Arrivals.Rate/2, 2
+	for _, c := range []struct {
+		name string
+		kind [2]Class // of every other tenant
+	}{
+		{"steady", [2]Class{steady, steady}},
+		{"bursty", [2]Class{bursts, bursts}},
+		{"of cost 1 and 2", [2]Class{steady, costly}},
+	} {
+		for _, deadline := range deadlines {
+			clients := make([]Class, 10)
+			for i := range clients {
+				clients[i] = c.kind[i%2]
+				clients[i].Tenant = fmt.Sprintf("t%d", i)
 			}
-			if p99 := flooded[2*i+1]; p99.mean > 0.4 {
-				t.Errorf("deadline %v: p99 of tenant %d is %v s", deadline, i, p99)
+			var of []func(*Result) float64
+			for i := range 9 {
+				of = append(of, inTimeOf(i), p99Of(i))
 			}
+			alone := over(t, sharing(deadline, 20*time.Second, ten(), clients[:9]...), 3, of...)
+			clients[9] = Class{Tenant: "t9", Arrivals: Arrivals{Rate: 50 * capacity / 10}}
+			flooded := over(t, sharing(deadline, 20*time.Second, ten(), clients...), 3, of...)
+			worst := 1.0
+			for i := range 9 {
+				ratio := flooded[2*i].mean / alone[2*i].mean
+				if worst = min(worst, ratio); ratio < 0.98 {
+					t.Errorf("%s, deadline %v: tenant %d has %v in time, and %v without the flood", c.name, deadline, i, flooded[2*i], alone[2*i])
+				}
+				if p99 := flooded[2*i+1]; p99.mean > 0.4 {
+					t.Errorf("%s, deadline %v: p99 of tenant %d is %v s", c.name, deadline, i, p99)
+				}
+			}
+			t.Logf("%s, deadline %v: the worst of nine has %.4f of what it has alone", c.name, deadline, worst)
 		}
-		t.Logf("deadline %v: the worst of nine has %.4f of what it has alone", deadline, worst)
 	}
 }
 
@@ -134,7 +150,9 @@ func weighted(slots int, weights, rates []float64, costs []int) Scenario {
 		clients = append(clients, Class{Tenant: id, Cost: costs[i], Arrivals: Arrivals{Rate: rates[i] / float64(costs[i])}})
 	}
 	s := sharing(2*time.Second, 20*time.Second, rows, clients...)
-	s.Tiers[0].Policy.Core.Limit = limit.Fixed(slots)
+	if s.Tiers[0].Policy.Core.Limit = limit.Fixed(slots); slots > 1000 {
+		s.Length, s.Warmup = 10*time.Second, 2*time.Second // 160,000 requests a second
+	}
 	return s
 }
 
@@ -150,6 +168,12 @@ func TestWeights(t *testing.T) {
 		costs   []int
 	}{
 		{"even", 60, []float64{1, 1}, []float64{2400, 2400}, []int{1, 1}},
+		{"3:1", 60, []float64{3, 1}, []float64{2400, 2400}, []int{1, 1}},
+		{"3:1, as they ask", 60, []float64{3, 1}, []float64{3600, 1200}, []int{1, 1}},
+		{"3:1 of cost 3 and 1", 60, []float64{3, 1}, []float64{2400, 2400}, []int{3, 1}},
+		// 2,000 slots, 40,000 units a second: 80 requests a second of half of them, and
+		// 80,000 of one unit. 20/s for 8 s and three seeds are 480 of the costly ones.
+		{"even of cost 1000 and 1", 2000, []float64{1, 1}, []float64{80_000, 80_000}, []int{1000, 1}},
 		// Weights of no size at all are weights: C103.
 		{"three of 1e-12", 60, []float64{1e-12, 1e-12, 1e-12}, []float64{2400, 2400, 2400}, []int{1, 1, 1}},
 	} {

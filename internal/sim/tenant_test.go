@@ -187,3 +187,65 @@ func TestWrongNames(t *testing.T) {
 		}
 	}
 }
+
+// Who has had a quota is told when there is enough again, and comes back then: not before,
+// and up to half as late again, as the adapters spread it. Without that it would be told
+// a second, the least that there is for a queue.
+func TestQuotaSaysWhen(t *testing.T) {
+	s := Scenario{
+		Length: time.Second,
+		Tiers: []Tier{tens(4, func(c *admission.Config) {
+			c.Tenants = &admission.Tenants{Rows: []admission.Tenant{{ID: "a", Quota: admission.Quota{Rate: 2, Burst: 1}}}}
+		})},
+		Classes: []Class{{Tenant: "a", Retry: Retry{Attempts: 2, Obey: true}}},
+	}
+	jobs := []Job{{}, {At: 250 * ms}} // there is a unit again at 500 ms
+	s.Trace = func(j *Job) bool {
+		if len(jobs) == 0 {
+			return false
+		}
+		*j, jobs = jobs[0], jobs[1:]
+		return true
+	}
+	r := play(t, s, 1)
+	if got := r.Total; got.InTime != 2 || got.Reasons[admission.OverQuota] != 1 {
+		t.Fatalf("%d in time, %d over the quota", got.InTime, got.Reasons[admission.OverQuota])
+	}
+	// The first takes 100 ms, the second 250 to 375 ms and 100 of work.
+	if sum := r.Total.Good.Sum; sum < 0.45 || sum > 0.575 {
+		t.Errorf("the two took %v s together, want 0.45 to 0.575", sum)
+	}
+}
+
+// What a request has cost is charged when it is known: told a quarter, a tenant has
+// its quota of 100 units a second all the same, and four times that if nobody says so.
+// Four standard errors, and the bucket that is full at first and below zero later.
+func TestCostIsCorrected(t *testing.T) {
+	for _, uncorrected := range []bool{false, true} {
+		s := sharing(0, 20*time.Second, &admission.Tenants{Rows: []admission.Tenant{{ID: "a", Quota: admission.Quota{Rate: 100, Burst: 20}}}},
+			Class{Tenant: "a", Cost: 4, Told: Hearsay{Cost: 0.25, Uncorrected: uncorrected}, Arrivals: Arrivals{Rate: 500}})
+		s.Tiers[0].Slots = 400
+		want := 100.0
+		if uncorrected {
+			want = 400
+		}
+		e := over(t, s, 3, grantedTo(0))
+		e[0].near(t, fmt.Sprintf("uncorrected %v: units a second", uncorrected), want, 0.03*want)
+	}
+}
+
+// The share of a slot goes back with it: a tenant with a ceiling of one has one after the
+// other, admitted at once or after a wait.
+func TestShareIsReturned(t *testing.T) {
+	s := sharing(0, 5*time.Second, &admission.Tenants{Rows: []admission.Tenant{{ID: "a", MaxInUse: 1}, {ID: "b", MaxInUse: 3}}},
+		Class{Tenant: "a", Arrivals: Arrivals{Rate: 5}}, Class{Tenant: "b", Arrivals: Arrivals{Rate: 15}})
+	r, err := follow(s, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range r.Tenants {
+		if got := inTimeOf(i)(r); got < 0.97 {
+			t.Errorf("tenant %s has %.3f in time at a quarter of its ceiling", r.Tenants[i].Name, got)
+		}
+	}
+}
