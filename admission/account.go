@@ -39,7 +39,7 @@ func (c *Core) TopTenants(now time.Duration, n int) []TenantState {
 	}
 	var all []TenantState
 	for i, t := range c.rows {
-		if i >= others && t != nil && !t.gone {
+		if i != everybody && t != nil && !t.gone {
 			all = append(all, c.state(t))
 		}
 	}
@@ -74,7 +74,7 @@ func (c *Core) tally() (t Tally) {
 		return t
 	}
 	for i, r := range c.rows {
-		if i < others || r == nil || r.gone {
+		if i == everybody || r == nil || r.gone {
 			continue
 		}
 		t.Rows++

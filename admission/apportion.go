@@ -1,6 +1,9 @@
 package admission
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // Who asks for how much, and what there is for whom. Once a bin of the load meter
 // ends, what the slots can serve is handed out on paper: by priority, from the top,
@@ -233,25 +236,41 @@ func (c *Core) entitled(f *flow) float64 {
 // overload.
 func (c *Core) greedy(f *flow) bool { return f.row.greedy[f.priority-1] }
 
-// before returns the cost of other tenants of the same priority that would be served
-// before one more request of a flow.
-func (c *Core) before(f *flow) int {
-	l, whole := &c.lanes[f.priority-1], f.whole()
-	if len(l.heap) > maxVisits {
-		return l.cost - whole.line.cost
+// ahead returns the cost of a flow, and of the other buckets of its group, that is
+// served before one more request of it that is due at the given instant.
+func (c *Core) ahead(f *flow, due time.Duration) int {
+	own := f.line.ahead(c.order, due)
+	if f.group == nil {
+		return own
 	}
-	start, cost := l.starts(whole), 0.0
-	for _, o := range l.heap {
-		if o != whole && o.tag < start {
-			cost += min(float64(o.line.cost), (start-o.tag)/o.charge)
+	return own + f.group.fair.before(f, own, f.group.line.cost)
+}
+
+// before returns the cost of other tenants of the same priority that is served
+// before a request that has own cost of its tenant before it.
+func (c *Core) before(whole *flow, own int) int {
+	l := &c.lanes[whole.priority-1]
+	return l.fair.before(whole, own, l.cost-l.parked)
+}
+
+// before returns the cost of other nodes that is served before what is behind the
+// given cost of a node. Where there are too many to be looked at, it is all that waits.
+func (s *fair) before(f *flow, own, all int) int {
+	if len(s.heap) > maxVisits {
+		if f.at >= 0 {
+			all -= f.line.cost
 		}
+		return all
 	}
-	if whole != f { // in its group likewise
-		mine := whole.fair.starts(f)
-		for _, o := range whole.fair.heap {
-			if o != f && o.tag < mine {
-				cost += min(float64(o.line.cost), (mine-o.tag)/o.charge)
-			}
+	start := f.tag
+	if !f.waits() {
+		start = s.tagged(f)
+	}
+	start += float64(own) * f.charge
+	cost := 0.0
+	for _, o := range s.heap {
+		if o != f && o.tag < start {
+			cost += min(float64(o.line.cost), (start-o.tag)/o.charge)
 		}
 	}
 	return int(cost)

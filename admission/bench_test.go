@@ -51,6 +51,67 @@ func benchCore(t testing.TB, cfg Config) *Core {
 	return c
 }
 
+// A hundred tenants with a row, and ids without one: admitted at once, refused while
+// the queue is full of others, and admitted after somebody of another tenant.
+func BenchmarkTenants(b *testing.B) {
+	var ids []string
+	t := &Tenants{}
+	for i := range 100 {
+		ids = append(ids, fmt.Sprintf("tenant-%d", i))
+		t.Rows = append(t.Rows, Tenant{ID: ids[i], Weight: float64(1 + i%3), MaxInUse: 1 << 10, Quota: Quota{Rate: 1e9, Burst: 1e9}})
+	}
+	for i := range 28 {
+		ids = append(ids, fmt.Sprintf("stranger-%d", i))
+	}
+	b.Run("admit", func(b *testing.B) {
+		c := benchCore(b, Config{Limit: limit.Fixed(60), Tenants: t})
+		now, i := time.Duration(0), 0
+		b.ReportAllocs()
+		for b.Loop() {
+			now += 10 * time.Microsecond
+			i++
+			d := c.Offer(now, Request{Deadline: Never, Tenant: ids[i&127]})
+			c.Release(now, End{Outcome: Completed, Share: d.Share})
+		}
+	})
+	for _, waiting := range []int{8, 128} {
+		full := func(b *testing.B) (*Core, []Share) {
+			c := benchCore(b, Config{Limit: limit.Fixed(60), Tenants: t, Depth: waiting, MaxWait: MaxObjective})
+			var shares []Share
+			for i := range 60 + waiting {
+				if d := c.Offer(0, Request{Deadline: Never, Tenant: ids[i&127]}); d.Verdict == Admitted {
+					shares = append(shares, d.Share)
+				}
+			}
+			return c, shares
+		}
+		b.Run(fmt.Sprintf("refuse/waiting=%d", waiting), func(b *testing.B) {
+			c, _ := full(b)
+			now := time.Duration(0)
+			b.ReportAllocs()
+			for b.Loop() {
+				now += 10 * time.Microsecond
+				c.Offer(now, Request{Deadline: Never, Tenant: ids[59]})
+			}
+		})
+		b.Run(fmt.Sprintf("turn/waiting=%d", waiting), func(b *testing.B) {
+			c, shares := full(b)
+			now, i := time.Duration(0), 0
+			b.ReportAllocs()
+			for b.Loop() {
+				now += 10 * time.Microsecond
+				i++
+				c.Release(now, End{Outcome: Completed, Share: shares[i%60]})
+				w := c.Next()
+				shares[i%60] = w.Share()
+				c.Next()
+				c.Recycle(w)
+				c.Offer(now, Request{Deadline: Never, Tenant: ids[i&127]})
+			}
+		})
+	}
+}
+
 func BenchmarkOfferAdmitRelease(b *testing.B) {
 	c := benchCore(b, Config{Limit: limit.Fixed(60)})
 	now := time.Duration(0)

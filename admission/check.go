@@ -60,7 +60,7 @@ func (c *Core) checkQueue() error {
 			}
 		}
 		l := &c.lanes[i]
-		if of.n != l.n || of.cost != l.cost || of.retries != l.retries || l.giving != 0 {
+		if of.n != l.n || of.cost != l.cost || of.retries != l.retries || of.parkedCost != l.parked || l.giving != 0 {
 			return fmt.Errorf("queue: %s counts %d of cost %d, %d retries, has %+v", Priority(i+1), l.n, l.cost, l.retries, of)
 		}
 		if err := l.check(); err != nil {

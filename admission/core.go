@@ -26,7 +26,8 @@ type Core struct {
 	bytes   int64            // Invariant: at most MaxBytes (I3)
 	seq     uint64
 
-	rows       []*row          // everybody, the others, then one for each tenant known by name; nil where one was
+	rows       []*row          // everybody, then the tenants known by name and the others; nil where one was
+	rest       int             // index of the row of the others; 0 without tenants
 	table      map[string]*row // tenants known by name
 	active     []*row          // those whose meters may not be 0, or of which something waits or runs
 	gen        Share           // of the table; shares of another one are nobody's
@@ -406,9 +407,6 @@ func (c *Core) Reconfigure(now time.Duration, cfg Config) error {
 		c.setOrder(FIFO)
 	}
 	c.configure(cfg)
-	if c.cfg.Overflow != LatestOnly {
-		c.latest = nil
-	}
 	for c.waiting > c.cfg.MaxItems {
 		c.tell(c.givesWay(func(*Waiter) bool { return true }), QueueFull)
 	}

@@ -96,27 +96,29 @@ func (c *Core) standingOrder() Order {
 }
 
 func (c *Core) setOrder(o Order) {
-	if (c.order == EDF) != (o == EDF) {
-		for _, t := range c.rows {
-			if t == nil || t.n == 0 {
+	was := c.order
+	if c.order = o; was == o {
+		return
+	}
+	for _, t := range c.rows {
+		if t == nil || t.n == 0 {
+			continue
+		}
+		for i := range t.flows {
+			if !t.flows[i].waits() {
 				continue
 			}
-			for i := range t.flows {
-				if !t.flows[i].waits() {
-					continue
-				}
-				for leaf := range t.flows[i].leaves() {
-					if o == EDF {
-						leaf.line.startEDF()
-					} else {
-						leaf.line.stopEDF()
-					}
+			for leaf := range t.flows[i].leaves() {
+				switch {
+				case o == EDF:
+					leaf.line.startEDF()
+				case was == EDF:
+					leaf.line.stopEDF()
 				}
 			}
-			c.unpark(t) // another one is first
 		}
+		c.unpark(t) // another one is first
 	}
-	c.order = o
 }
 
 // free is the number of units that could be granted; negative while a limit
@@ -145,13 +147,12 @@ func (c *Core) need(size int) time.Duration {
 // before its own are free, over the rate; or, if that is longer, the units of its own
 // tenant before it, over what the tenant is served.
 func (c *Core) predict(r *Request, f *flow) time.Duration {
-	due := min(r.Deadline, c.bound(r))
-	own := f.line.ahead(c.order, due)
-	units := r.Cost - c.free() + own + c.before(f)
+	own := c.ahead(f, min(r.Deadline, c.bound(r)))
+	units := r.Cost - c.free() + own + c.before(f.whole(), own)
 	for i := range c.lanes[:r.Priority-1] {
-		units += c.lanes[i].cost
+		units += c.lanes[i].cost - c.lanes[i].parked
 	}
-	if units <= 0 && f.row.n == 0 {
+	if units <= 0 && own == 0 {
 		return 0
 	}
 	rate := c.rate()

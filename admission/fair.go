@@ -28,10 +28,16 @@ type fair struct {
 // tagged returns the start tag that a node which does not wait would have.
 func (s *fair) tagged(f *flow) float64 { return max(s.v, f.tag) }
 
-// add puts a node that has somebody waiting into the heap.
+// add puts a node for which somebody begins to wait into the heap.
 func (s *fair) add(f *flow) {
 	s.seq++
-	f.tag, f.since, f.at = s.tagged(f), s.seq, int32(len(s.heap))
+	f.since = s.seq
+	s.put(f)
+}
+
+// put is add for a node that was in it before.
+func (s *fair) put(f *flow) {
+	f.tag, f.at = s.tagged(f), int32(len(s.heap))
 	s.heap = append(s.heap, f)
 	s.up(int(f.at))
 }
@@ -155,7 +161,8 @@ func (f *flow) leaf() *flow {
 type lane struct {
 	fair            // between tenants
 	n, cost int     // that wait, and their cost
-	retries int     // of those
+	parked  int     // of that cost, what waits for the ceiling of its tenant
+	retries int     // of those that wait
 	passed  int     // grants to higher priorities since this one last had its turn
 	giving  int     // cost of those that makeRoom has chosen
 	credit  float64 // units that its reserve has earned. Invariant: at most carry, or what its first costs

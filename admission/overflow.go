@@ -310,7 +310,7 @@ const maxCohortVisits = 256
 // of retries, else the last in the order. If there is a newcomer to the flow, only who
 // ranks below it, or under NewestFirst is older.
 func (c *Core) hindmost(f *flow, r *Request) *Waiter {
-	if f.line.cohorts > 0 {
+	if f.line.cohorts > 0 || r != nil && r.Cohort > 0 {
 		return c.latestCohort(f, r)
 	}
 	p, retry := c.picking(f), r != nil && r.Attempt > 1
@@ -367,7 +367,7 @@ func (c *Core) latestCohort(f *flow, r *Request) (last *Waiter) {
 func (c *Core) oldest(r *Request, f *flow) (oldest *Waiter) {
 	for i := range c.lanes {
 		l := &c.lanes[i]
-		start := l.starts(f.whole())
+		start := l.starts(&f.row.flows[i])
 		for _, whole := range l.heap {
 			if whole.row != f.row && c.tail(whole) <= start {
 				continue

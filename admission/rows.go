@@ -55,7 +55,11 @@ func (a *account) lacks(now time.Duration, cost int) time.Duration {
 	if a.refill(now); a.Rate == 0 || a.left >= float64(cost) {
 		return 0
 	}
-	return max(seconds((float64(cost)-a.left)/a.Rate), 1)
+	// What rounding takes away must not refuse at the instant that was told.
+	if short := float64(cost) - a.left; short > 1e-9*float64(cost) {
+		return seconds(short/a.Rate) + 1
+	}
+	return 0
 }
 
 // spend takes cost from the account, or gives it back if that is negative.
@@ -65,12 +69,9 @@ func (a *account) spend(cost int) {
 	}
 }
 
-// Indices into Core.rows that are always there.
-const (
-	everybody = 0 // without tenants
-	others    = 1 // with tenants: the ids without a row
-	firstRow  = 2
-)
+// everybody is the index of the row of all requests without tenants. That of the ids
+// without a row is Core.rest.
+const everybody = 0
 
 // A Share has the row in its upper bits, then the bucket plus one, the
 // priority, and the generation of the table.
@@ -124,7 +125,7 @@ func (c *Core) flowFor(r *Request) *flow {
 	}
 	t, ok := c.table[r.Tenant]
 	if !ok {
-		t = c.rows[others]
+		t = c.rows[c.rest]
 	}
 	if t.Highest != unset {
 		r.Priority = max(r.Priority, t.Highest)
@@ -177,37 +178,37 @@ func (c *Core) configureRows(old *Tenants) {
 			c.lanes[i].credit = 0
 		}
 	}
-	for i, t := range c.rows {
-		if i >= firstRow && t != nil && t.gone && t.idle() {
+	for _, t := range c.rows {
+		if t != nil && t.gone && t.idle() {
 			c.forget(t)
 		}
 	}
 	t := c.cfg.Tenants
 	if len(c.rows) == 0 {
-		c.rows = []*row{c.newRow(everybody, Tenant{Weight: 1}, 0), nil}
+		c.rows = []*row{c.newRow(everybody, Tenant{Weight: 1}, 0)}
 	}
 	if t == nil {
 		if old != nil { // slots of theirs may end where the core does not see whose they are
 			c.gen = (c.gen + 1) % (1 << genBits)
-			for _, r := range c.rows {
-				if r != nil {
-					r.inUse = 0
-				}
-			}
 		}
-		c.table, c.hand = nil, 0
+		c.table, c.hand, c.rest = nil, 0, 0
 		for i, r := range c.rows {
-			if i >= others && r != nil {
-				r.gone = true
+			if i != everybody && r != nil {
+				r.gone, r.inUse, r.ceiling = true, 0, 0
+				c.unpark(r)
 			}
 		}
 		return
 	}
 	c.hand = t.hand()
-	if o := c.rows[others]; o == nil || len(o.flows[0].buckets) != t.buckets() {
-		c.replaceOthers(t)
+	if c.rest == everybody || len(c.rows[c.rest].flows[0].buckets) != t.buckets() {
+		if c.rest != everybody {
+			c.rows[c.rest].gone = true // what waits or runs of it goes on beside the new one
+		}
+		c.rest = c.freeIndex()
+		c.rows[c.rest] = c.newRow(c.rest, t.Others, t.buckets())
 	}
-	c.rows[others].set(c, t.Others)
+	c.rows[c.rest].set(c, t.Others)
 	before := c.table
 	c.table = make(map[string]*row, len(t.Rows))
 	for i := range t.Rows {
@@ -223,35 +224,20 @@ func (c *Core) configureRows(old *Tenants) {
 		c.table[r.ID] = r
 	}
 	for i, r := range c.rows {
-		if i >= firstRow && r != nil {
-			_, there := c.table[r.ID]
-			r.gone = !there
+		if i != everybody && i != c.rest && r != nil {
+			r.gone = c.table[r.ID] != r
 		}
 	}
-	c.ratios()
+	c.ratios(nil)
 }
 
-// replaceOthers makes the row of the others anew. If somebody waits there or runs
-// the old one goes on beside it, under an index of its own.
-func (c *Core) replaceOthers(t *Tenants) {
-	fresh := c.newRow(others, t.Others, t.buckets())
-	if o := c.rows[others]; o != nil && !o.idle() {
-		o.gone, o.ID = true, "" // nobody finds it any more
-		o.index = c.freeIndex()
-		c.rows[o.index] = o
-	} else if o != nil {
-		c.forget(o)
-	}
-	c.rows[others] = fresh
-}
-
-// ratios notes the heaviest and the lightest weight: the scale of virtual time, and
-// the bounds of SetWeight.
-func (c *Core) ratios() {
+// ratios notes the heaviest and the lightest weight, but for one row: the scale of
+// virtual time, and the bounds of SetWeight.
+func (c *Core) ratios(but *row) {
 	c.light, c.heavy = math.Inf(1), 0
 	for i, r := range c.rows {
-		if i >= others && r != nil && !r.gone {
-			c.light, c.heavy = min(c.light, r.weight()), max(c.heavy, r.weight())
+		if i != everybody && r != nil && !r.gone && r != but {
+			c.light, c.heavy = min(c.light, r.Weight), max(c.heavy, r.Weight)
 		}
 	}
 }
@@ -259,8 +245,8 @@ func (c *Core) ratios() {
 // revive returns the row of an id that was taken out of the configuration and is
 // not idle yet.
 func (c *Core) revive(id string) *row {
-	for i, r := range c.rows {
-		if i >= firstRow && r != nil && r.ID == id {
+	for _, r := range c.rows {
+		if r != nil && r.ID == id {
 			return r
 		}
 	}
@@ -268,8 +254,8 @@ func (c *Core) revive(id string) *row {
 }
 
 func (c *Core) freeIndex() int {
-	for i := firstRow; i < len(c.rows); i++ {
-		if c.rows[i] == nil {
+	for i, r := range c.rows {
+		if r == nil {
 			return i
 		}
 	}
@@ -353,6 +339,7 @@ func (c *Core) park(f *flow) {
 	f.parked = true
 	c.parked += f.line.n
 	c.parkedCost += f.line.cost
+	c.lanes[f.priority-1].parked += f.line.cost
 }
 
 // unpark lets the flows of a row compete again: something of it has ended, come or
@@ -366,8 +353,9 @@ func (c *Core) unpark(r *row) {
 			f.parked = false
 			c.parked -= f.line.n
 			c.parkedCost -= f.line.cost
+			c.lanes[i].parked -= f.line.cost
 			if f.waits() {
-				c.lanes[i].add(f)
+				c.lanes[i].put(f) // with its place among equals: it has waited
 			}
 		}
 	}
@@ -414,8 +402,9 @@ func (c *Core) SetWeight(now time.Duration, id string, weight float64) {
 	}
 	r := c.table[id]
 	if r == nil {
-		r = c.rows[others]
+		r = c.rows[c.rest]
 	}
+	c.ratios(r)
 	within := weight
 	if math.IsNaN(within) {
 		within = 1
@@ -425,7 +414,7 @@ func (c *Core) SetWeight(now time.Duration, id string, weight float64) {
 		c.counts.clamped++
 	}
 	r.weigh(within)
-	c.ratios()
+	c.ratios(nil)
 	c.retune()
 	c.dispatch()
 }

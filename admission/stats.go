@@ -62,7 +62,7 @@ func (c *Core) Stats(now time.Duration) Stats {
 	s := Stats{
 		Limit: c.limit, InUse: c.inUse, Running: c.running,
 		Waiting: c.waiting, WaitingCost: c.cost, WaitingBytes: c.bytes, Exempt: c.exempt,
-		Age: c.age(), Order: c.order, Depth: c.depth, Overload: c.overload, Offered: c.load.rate, Load: c.rho(),
+		Age: c.oldestAge(), Order: c.order, Depth: c.depth, Overload: c.overload, Offered: c.load.rate, Load: c.rho(),
 		RetryAfter: c.retryAfter(), Draining: c.draining,
 		MaxItems: c.cfg.MaxItems, MaxBytes: c.cfg.MaxBytes, Derivation: c.derivation,
 		Arrivals: c.counts.arrivals, Immediate: c.counts.immediate, Dequeued: c.counts.dequeued,
@@ -78,6 +78,24 @@ func (c *Core) Stats(now time.Duration) Stats {
 		s.Load = 0
 	}
 	return s
+}
+
+// oldestAge is age with those that wait for a ceiling.
+func (c *Core) oldestAge() time.Duration {
+	age := c.age()
+	if c.parked == 0 {
+		return age
+	}
+	for _, t := range c.active {
+		for i := range t.flows {
+			if t.flows[i].parked {
+				for leaf := range t.flows[i].leaves() {
+					age = max(age, c.now-leaf.line.head.offered)
+				}
+			}
+		}
+	}
+	return age
 }
 
 // RetryAfter returns the wait, in whole seconds, that a refusal for why is told
