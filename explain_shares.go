@@ -36,7 +36,7 @@ func explainShares(b *strings.Builder, s *Stats, cfg *Config, top []TenantState)
 		fmt.Fprintf(b, "  reserve  %s of the limit\n", parts)
 	}
 	if s.ShedPriority != 0 && s.ShedCohort <= admission.Cohorts {
-		fmt.Fprintf(b, "  shed     %v from cohort %d of %d on: %.0f %% of what it asks for can be served\n",
+		fmt.Fprintf(b, "  shed     %v, users from cohort %d of %d on: %.0f %% of what it asks for can be served\n",
 			s.ShedPriority, s.ShedCohort, admission.Cohorts, 100*float64(s.ShedCohort-1)/admission.Cohorts)
 	}
 }

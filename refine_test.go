@@ -55,6 +55,10 @@ func (r *replay) step(c *call) (live, again any) {
 		return nil, r.core.SetLimit(c.now, c.n)
 	case "reconfigure":
 		return nil, r.core.Reconfigure(c.now, *c.cfg)
+	case "set weight":
+		r.core.SetWeight(c.now, c.tenant, c.weight)
+	case "tenants":
+		return c.tenants, r.core.TopTenants(c.now, c.n)
 	case "retry after":
 		return c.after, r.core.RetryAfter(c.why)
 	case "drain":
@@ -69,7 +73,7 @@ func (r *replay) step(c *call) (live, again any) {
 
 // fate is what became of a waiter.
 func fate(w *admission.Waiter) string {
-	return fmt.Sprint(w.Verdict(), w.Reason(), w.Cost(), w.Waited())
+	return fmt.Sprint(w.Verdict(), w.Reason(), w.Cost(), w.Waited(), w.Share())
 }
 
 // A live run under everything at once is written down and replayed into a fresh
@@ -77,10 +81,11 @@ func fate(w *admission.Waiter) string {
 // That is what makes a simulation and a replay mean something.
 func TestRefinement(t *testing.T) {
 	seed := stressSeed(t)
-	for _, observe := range []bool{false, true} {
+	for i := range 4 {
 		synctest.Test(t, func(t *testing.T) {
 			cfg := stressConfig()
-			cfg.Observe = observe
+			cfg.Observe = i&1 != 0
+			shared := i&2 != 0 // tenants, users, keys; weights and rows that change
 			l := New(cfg)
 			// From the first call on: what New itself has lent is taken back first.
 			var calls []call
@@ -92,24 +97,27 @@ func TestRefinement(t *testing.T) {
 			l.core = core
 			l.journal = func(c call) { calls = append(calls, c) } // under the lock
 			l.leave(now)
-			s := &load{l: l, workers: 30, ops: 200, pause: time.Sleep, seed: seed}
+			s := &load{l: l, workers: 30, ops: 200, pause: time.Sleep, seed: seed, shared: shared}
 			s.run()
 			ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 			defer cancel()
 			_ = l.Drain(ctx)
 			l.Stats()
-			again(t, cfg, calls)
+			ops := again(t, cfg, calls)
+			if shared && (ops["set weight"] == 0 || ops["tenants"] == 0 || ops["reconfigure"] == 0) {
+				t.Errorf("the run did not change who has which share: %v", ops)
+			}
 		})
 	}
 }
 
-func again(t *testing.T, cfg Config, calls []call) {
+func again(t *testing.T, cfg Config, calls []call) (ops map[op]int) {
 	core, err := admission.New(cfg.core())
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := replay{core, map[*admission.Waiter]*admission.Waiter{}}
-	ops := map[op]int{}
+	ops = map[op]int{}
 	for i := range calls {
 		ops[calls[i].op]++
 		live, again := r.step(&calls[i])
@@ -121,6 +129,7 @@ func again(t *testing.T, cfg Config, calls []call) {
 	if ops["offer"] == 0 || ops["next"] == 0 || ops["observe"] == 0 || ops["stats"] == 0 {
 		t.Errorf("the run did not make every call: %v", ops)
 	}
+	return ops
 }
 
 // The same script against a limiter that lends and one that does not: everybody

@@ -417,30 +417,32 @@ func TestTenantsAreCopied(t *testing.T) {
 	account(t, l, "a")
 }
 
-// The cohort is a hash of the user, else of the tenant, and of the hour by the wall
-// clock, so two limiters agree.
+// The cohort is a hash of the user, else of a tenant that has no share of its own, and of
+// the hour by the wall clock, so two limiters agree.
 func TestCohort(t *testing.T) {
+	bg := context.Background()
+	requests := []struct {
+		ctx context.Context
+		w   Work
+	}{
+		{bg, Work{}},
+		{bg, Work{Tenant: "t"}},
+		{bg, Work{User: "u", Tenant: "t"}},
+		{WithUser(bg, "u"), Work{}},
+		{WithUser(bg, "u"), Work{User: "v"}},
+		{WithUser(WithTenant(bg, "t"), "u"), Work{}},
+	}
 	synctest.Test(t, func(t *testing.T) {
 		cohorts := func(l *Limiter) (got []int) {
 			now := l.enter()
+			l.noLend = true
 			l.journal = func(c call) {
 				if c.op == "offer" {
 					got = append(got, c.request.Cohort)
 				}
 			}
 			l.leave(now)
-			bg := context.Background()
-			for _, r := range []struct {
-				ctx context.Context
-				w   Work
-			}{
-				{bg, Work{}},
-				{bg, Work{Tenant: "t"}},
-				{bg, Work{User: "u", Tenant: "t"}},
-				{WithUser(bg, "u"), Work{}},
-				{WithUser(bg, "u"), Work{User: "v"}},
-				{WithUser(WithTenant(bg, "t"), "u"), Work{}},
-			} {
+			for _, r := range requests {
 				slot, err := l.AcquireWork(r.ctx, r.w)
 				if err != nil {
 					t.Fatal(err)
@@ -449,16 +451,19 @@ func TestCohort(t *testing.T) {
 			}
 			return got
 		}
-		cfg := Config{Limit: limit.Fixed(9), Tenants: &Tenants{}}
-		one := New(cfg)
+		alike, shared := Config{Limit: limit.Fixed(9)}, Config{Limit: limit.Fixed(9), Tenants: &Tenants{}}
+		one, two := New(alike), New(shared)
 		turn := turnAt(time.Now())
 		tt, u, v := admission.CohortOf("t", turn), admission.CohortOf("u", turn), admission.CohortOf("v", turn)
 		if got, want := cohorts(one), []int{0, tt, u, u, v, u}; !slices.Equal(got, want) {
 			t.Errorf("cohorts %v, want %v", got, want)
 		}
+		if got, want := cohorts(two), []int{0, 0, u, u, v, u}; !slices.Equal(got, want) {
+			t.Errorf("with tenants: cohorts %v, want %v", got, want)
+		}
 		time.Sleep(time.Hour)
 		one.Stats() // a window is over
-		if a, b := cohorts(one), cohorts(New(cfg)); !slices.Equal(a, b) || a[2] == u {
+		if a, b := cohorts(one), cohorts(New(alike)); !slices.Equal(a, b) || a[2] == u {
 			t.Errorf("an hour later %v, in another instance %v", a, b)
 		}
 	})

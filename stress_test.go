@@ -22,6 +22,7 @@ type load struct {
 	until   time.Time             // go on until then, if later
 	pause   func(d time.Duration) // how work passes the time
 	seed    uint64
+	shared  bool // tenants come, go and change
 }
 
 const maxLimit = 16
@@ -56,6 +57,8 @@ func (s *load) op(rng *rand.Rand) {
 		}
 	case n < 4:
 		_ = s.l.Explain()
+	case n < 5 && s.shared:
+		s.share(rng)
 	case n < 20:
 		slot, ok := s.l.TryAcquire()
 		if ok {
@@ -66,6 +69,49 @@ func (s *load) op(rng *rand.Rand) {
 	default:
 		s.acquire(rng)
 	}
+}
+
+// someone is one of n names, or none.
+func someone(rng *rand.Rand, n int) string {
+	if i := rng.IntN(n + 1); i > 0 {
+		return string(rune('a' + i - 1))
+	}
+	return ""
+}
+
+// share changes who has which share, or looks at it.
+func (s *load) share(rng *rand.Rand) {
+	switch rng.IntN(3) {
+	case 0:
+		s.l.SetWeight(someone(rng, 6), 4*rng.NormFloat64())
+	case 1:
+		_ = s.l.Tenants(rng.IntN(5))
+	case 2:
+		cfg := stressConfig()
+		cfg.Observe = s.l.observe
+		cfg.Overflow = []Overflow{Displace, LatestOnly, EvictOldest}[rng.IntN(3)]
+		if rng.IntN(3) > 0 {
+			cfg.Tenants = stressTenants(rng)
+		}
+		if err := s.l.Reconfigure(cfg); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// stressTenants are some of a to d with weights, ceilings and quotas; e and f have no row.
+func stressTenants(rng *rand.Rand) *Tenants {
+	t := &Tenants{Others: Tenant{MaxInUse: rng.IntN(6)}, Buckets: 8, Hand: 1 + rng.IntN(3)}
+	for _, id := range []string{"a", "b", "c", "d"} {
+		row := Tenant{ID: id, Weight: float64(rng.IntN(4)), MaxInUse: rng.IntN(6)}
+		if rng.IntN(2) == 0 {
+			row.Quota = Quota{Rate: 1 + 500*rng.Float64(), Burst: 10}
+		}
+		if rng.IntN(4) > 0 {
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	return t
 }
 
 // do runs a function that may fail, panic or end its goroutine.
@@ -114,7 +160,10 @@ func (s *load) acquire(rng *rand.Rand) {
 		w = Work{
 			Cost: rng.IntN(4), Size: rng.IntN(10), Bytes: int64(rng.IntN(10_000)), Attempt: rng.IntN(3),
 			Priority: Priority(rng.IntN(5)), Exempt: rng.IntN(10) == 0,
+			Tenant: someone(rng, 6), User: someone(rng, 40), Key: someone(rng, 3),
 		}
+	} else if rng.IntN(2) == 0 {
+		ctx = WithUser(WithTenant(ctx, someone(rng, 6)), someone(rng, 40))
 	}
 	slot, err := s.l.AcquireWork(ctx, w)
 	if err != nil {
@@ -130,6 +179,10 @@ func (s *load) work(slot *Slot, rng *rand.Rand) {
 	if rng.IntN(3) == 0 {
 		slot.Served()
 		s.pause(time.Millisecond)
+	}
+	if rng.IntN(3) == 0 {
+		slot.SetCost(rng.IntN(9))
+		slot.SetSize(rng.IntN(20))
 	}
 	switch rng.IntN(6) {
 	case 0:
@@ -170,12 +223,13 @@ func stressSeed(t *testing.T) uint64 {
 
 // Real goroutines, the real clock, no sleep. Run it with -race.
 func TestStress(t *testing.T) {
-	for _, observe := range []bool{false, true} {
+	for i := range 4 {
+		observe, shared := i&1 != 0, i&2 != 0
 		cfg := stressConfig()
 		cfg.Observe = observe
 		l := New(cfg)
 		before := runtime.NumGoroutine()
-		s := &load{l: l, workers: 64, ops: 300, until: time.Now().Add(stress(t)), pause: spin, seed: stressSeed(t)}
+		s := &load{l: l, workers: 64, ops: 300, until: time.Now().Add(stress(t)), pause: spin, seed: stressSeed(t), shared: shared}
 		s.run()
 		if err := l.Drain(context.Background()); err != nil {
 			t.Error(err)
@@ -196,7 +250,7 @@ func TestStress(t *testing.T) {
 		if n := runtime.NumGoroutine(); n > before {
 			t.Errorf("%d goroutines more than before", n-before)
 		}
-		t.Logf("observe %v: %d arrivals, outcomes %v, refusals %v", observe, st.Arrivals, st.Outcomes, st.Refusals)
+		t.Logf("observe %v, shared %v: %d arrivals, outcomes %v, refusals %v", observe, shared, st.Arrivals, st.Outcomes, st.Refusals)
 	}
 }
 

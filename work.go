@@ -36,7 +36,7 @@ type Work struct {
 	// User is for whom it is. In an overload it says who is shed first within a
 	// priority: the users are hashed into 128 cohorts, and those of some of them are
 	// refused while those of the others are served, rather than everybody now and
-	// then. Default: the context's (WithUser), else the tenant.
+	// then. Default: the context's (WithUser), else, without Config.Tenants, the tenant.
 	User string
 
 	// Key is what it is about, at most 256 bytes, for work that a newer one makes
@@ -134,7 +134,10 @@ const (
 
 func cut(id string) string { return id[:min(len(id), maxID)] }
 
-// cohort returns the cohort of a user: 0, which is shed first, if nobody is named.
+// cohort returns the cohort of a user: 0, which is shed first, if nobody is named. Where
+// tenants do not have shares of their own, each counts as a user. Where they have, all
+// requests of one would be of one cohort, and whose is late would not have its share: of
+// three that ask for all there is, one of cohort 3 had four fifths.
 //
 // The turn is the hour since the epoch of Unix by the wall clock, so that it is not
 // always the same people, and all instances of a service and the services that it
@@ -145,7 +148,7 @@ func (l *Limiter) cohort(user, tenant string) int {
 	switch {
 	case user != "":
 		return admission.CohortOf(cut(user), l.rec.turn.Load())
-	case tenant != "":
+	case tenant != "" && l.settings.Load().cfg.Tenants == nil:
 		return admission.CohortOf(tenant, l.rec.turn.Load())
 	}
 	return 0

@@ -78,8 +78,7 @@ type Server struct {
 	Tenant func(*http.Request) string
 
 	// User says for whom it is, so that in an overload the same users are shed
-	// everywhere: goodput.Work.User. One from Work wins; default: none, which is the
-	// tenant.
+	// everywhere: see goodput.Work.User. One from Work wins; default: none.
 	User func(*http.Request) string
 
 	// OverloadStatus is what a request is answered that found no place: 503,
