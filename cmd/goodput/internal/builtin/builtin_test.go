@@ -1,7 +1,9 @@
 package builtin
 
 import (
+	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +41,17 @@ func TestEveryFileDerivesItsTolerances(t *testing.T) {
 		if !strings.Contains(first, "olerances") && !strings.Contains(first, "+-") {
 			t.Errorf("%s does not begin with a comment that derives its tolerances:\n%s", file, first)
 		}
+	}
+}
+
+// The README says how many there are.
+func TestReadmeCountsThem(t *testing.T) {
+	readme, err := os.ReadFile("../../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("%d are built in", len(names)); !strings.Contains(string(readme), want) {
+		t.Errorf("README.md does not say that %s", want)
 	}
 }
 
