@@ -73,15 +73,13 @@ func (c *Core) tally() (t Tally) {
 	if c.cfg.Tenants == nil {
 		return t
 	}
-	for i, r := range c.rows {
-		if i == everybody || r == nil || r.gone {
+	t.Rows = len(c.table) + 1
+	for _, r := range c.active {
+		if r.index == everybody || r.gone {
 			continue
 		}
-		t.Rows++
-		if r.active {
-			t.Active++
-		}
-		if s := c.state(r); s.Over {
+		t.Active++
+		if r.greedy != ([priorities]bool{}) {
 			t.Over++
 		}
 	}
