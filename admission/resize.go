@@ -50,9 +50,14 @@ func (c *Core) Resize(now time.Duration, n, elsewhere int) {
 	c.dispatch()
 }
 
-// usage returns the units in use, those that others use included, what waits, and how
-// many were refused so far because there was no slot for them in time.
-func (c *Core) usage() (inUse, waiting int, missed uint64) {
+// missed returns how many were refused so far because there was no slot for them in time.
+func (c *Core) missed() uint64 {
 	r := &c.counts.refusals
-	return c.inUse, c.cost, r[QueueFull] + r[NoBudget] + r[Unavailable]
+	return r[QueueFull] + r[NoBudget] + r[Unavailable]
+}
+
+// offered returns the units that would be in use if all that is offered were served at
+// once: its rate times the time for which a unit is held (Little's law).
+func (c *Core) offered() int {
+	return int(math.Ceil(min(c.load.rate*c.service.hold(), limitless)))
 }

@@ -196,6 +196,9 @@ func (w *world) collect(in *instance) {
 		w.unqueue(c)
 		w.decided(c, why)
 	}
+	if in.member != nil {
+		w.ask(in)
+	}
 }
 
 func (w *world) decided(c *call, why admission.Reason) {

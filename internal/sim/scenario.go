@@ -15,6 +15,7 @@ type Scenario struct {
 
 	Tiers   []Tier  // 1 to 64
 	Classes []Class // 1 to 1000
+	Groups  []Group // of tiers that share a resource and lend to one another
 
 	// Trace, if set, hands out recorded arrivals in the order of time, beside
 	// those of the classes; false ends it. A run that is repeated needs a fresh

@@ -130,7 +130,7 @@ func (w *world) sample() {
 			b.Age = max(b.Age, in.queue.age(w.now))
 			continue
 		}
-		s := in.core.Stats(w.now)
+		s := in.stats(w.now)
 		b.Limit += s.Limit
 		b.Depth += s.Depth
 		b.Derived += s.Derivation.Depth
@@ -139,8 +139,8 @@ func (w *world) sample() {
 	if w.now >= w.Length {
 		w.sampled = true
 		for i, t := range w.tiers {
-			if core := t.instances[0].core; core != nil {
-				s := core.Stats(w.now)
+			if in := t.instances[0]; in.core != nil {
+				s := in.stats(w.now)
 				w.result.Tiers[i].Stats = &s
 			}
 		}

@@ -56,6 +56,9 @@ func (s Scenario) Validate() error {
 			}
 		}
 	}
+	if err := s.validateGroups(); err != nil {
+		return err
+	}
 	return s.validateSize()
 }
 

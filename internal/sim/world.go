@@ -59,6 +59,7 @@ type instance struct {
 	queue   *queue
 	batch   admission.Batch
 	window  time.Duration // between two Observe
+	member  *member       // of a group; nil without one
 	waiting int
 	bytes   int64
 	alive   *call // what is in it, if the tier is mortal
@@ -111,6 +112,9 @@ func newWorld(s *Scenario, seed uint64) (*world, error) {
 			return nil, err
 		}
 		w.tiers = append(w.tiers, t)
+	}
+	if err := w.join(); err != nil {
+		return nil, err
 	}
 	for i := range s.Classes {
 		w.classes = append(w.classes, w.newClass(i, seed))
