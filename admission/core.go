@@ -385,9 +385,10 @@ func (c *Core) setLimit(n int) {
 		c.limit = n
 	}
 	c.derive()
-	if n > 0 {
-		c.evict(TooCostly, func(w *Waiter) bool { return int(w.cost) > n })
-	}
+	c.evict(TooCostly, func(w *Waiter) bool {
+		t := w.flow.row
+		return n > 0 && int(w.cost) > n || t.ceiling > 0 && int(w.cost) > t.ceiling
+	})
 	c.dispatch()
 }
 

@@ -18,7 +18,7 @@ type Stats struct {
 	Order        Order         // in force: FIFO, NewestFirst or EDF
 	Depth        int           // in force, units of cost: at most Derivation.Depth
 	Overload     bool          // a standing overload may hold Depth below the derived one
-	Offered      float64       // cost per second, refused requests included
+	Offered      float64       // cost per second, refused requests included, but for those over a quota
 	Load         float64       // offered cost / what the slots can serve, over about one objective
 	RetryAfter   time.Duration // in force, whole seconds
 	Draining     bool
