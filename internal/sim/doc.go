@@ -13,6 +13,11 @@
 //
 //	class -> [limiter of an instance] -> [resource: slots, speed, contention] -> next tier
 //
+// A class is one tenant, or many, of whom each request is one: evenly, by Zipf, or a new
+// one each time, which is an attack. So it is with users, whose cohort the core is told,
+// and with keys. What the core hears of the cost and the size of a request may be wrong,
+// and is put right at the end. Baselines hear the same, and look at cost alone.
+//
 // Time is an integer number of nanoseconds since the start. Of what happens at the
 // same instant, arrivals come first, then the rest in the order in which it was
 // scheduled. All randomness comes

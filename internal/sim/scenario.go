@@ -51,10 +51,10 @@ type Class struct {
 	Turn     uint64 // of the cohorts
 	Keys     Ids    // what a request is about, of which admission.LatestOnly keeps the newest
 	Priority admission.Priority
-	Cost     int    // units of the limit, and slots of the resource: to 2^20; 0 means 1
-	Sizes    []Size // units of work, drawn by share; none means 1
-	Told     Hearsay
-	Bytes    int64 // of body, held in memory from arrival to end: 0 to 2^50
+	Cost     int     // units of the limit, and slots of the resource: to 2^20; 0 means 1
+	Sizes    []Size  // units of work, drawn by share; none means 1
+	Told     Hearsay // what the limiter hears of cost and size; the zero value is the truth
+	Bytes    int64   // of body, held in memory from arrival to end: 0 to 2^50
 
 	// Deadlines are how long its clients care, drawn by share. None: for ever, and
 	// an answer is in time within the objective of the tier.

@@ -81,6 +81,7 @@ type page struct {
 	Seeds        string
 	Heads        []column
 	Legend       []string
+	Users        string
 	After        int // columns to the right of a ceiling's
 	Rows         []row
 	Whole        string // where 100 % is in a bar, in percent of the longest; "" at its end
@@ -146,7 +147,7 @@ func (r *Report) page(data []byte) *page {
 	p := &page{
 		Report: r, Title: "goodput report", ContentPolicy: contentPolicy,
 		Style: template.CSS(style), Script: template.JS(script), Data: template.JS(data),
-		SaidMeasured: r.measured(), Met: r.met(), Seeds: r.seeds(), Heads: r.columns(), Legend: r.legend(),
+		SaidMeasured: r.measured(), Met: r.met(), Seeds: r.seeds(), Heads: r.columns(), Legend: r.legend(), Users: r.users(),
 		Ends: ends, Derivations: r.derivations(),
 	}
 	p.After = len(p.Heads) - 3 // offered, goodput, goodput %

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -124,3 +125,29 @@ func (t *text) tenants(r *Report) {
 // aboutTenants explains the table.
 const aboutTenants = "asked, entitled, granted: units of cost, of requests, of a fair division of all " +
 	"that was granted, and of what got a slot. Entitled is what was asked, or less by weight, whatever the priorities are."
+
+// steady is the share of the requests that come from users who are served almost always
+// or almost never, over the runs; none without users.
+func (p Policy) steady() Figure {
+	return p.over(func(r *sim.Result) float64 {
+		if x, ok := r.Total.Steady(); ok {
+			return x
+		}
+		return math.NaN()
+	})
+}
+
+// users says how much of who is served is decided by who asks, under each policy, or
+// nothing if there are no users.
+func (r *Report) users() string {
+	var all []string
+	for _, p := range r.Policies {
+		if f := p.steady(); f.Runs > 0 {
+			all = append(all, p.Name+" "+strings.TrimSpace(f.plain(percent)+" "+f.spread(percent))+" %")
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "Requests of users who are served nine times in ten or more, or one in ten or less: " + strings.Join(all, ", ") + "."
+}

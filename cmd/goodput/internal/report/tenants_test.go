@@ -52,7 +52,7 @@ func TestTextOfTenants(t *testing.T) {
 // The page has a row for each tenant, with all reasons.
 func TestPageOfTenants(t *testing.T) {
 	got := html(t, withTenants(sample(2, 1), 40))
-	for _, want := range []string{"<caption>Tenants, mean of the runs</caption>", "tenant-40", "quota 33", "replaced 66"} {
+	for _, want := range []string{"<caption>Tenants, mean of the runs</caption>", "tenant-40", "quota 33", "replaced 66", "or one in ten or less: goodput 0.0 %, fifo 100.0 %."} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the page has no %q", want)
 		}

@@ -75,6 +75,10 @@ func (r *Report) Text(w io.Writer, width int, colour bool) error {
 	t.gap()
 	t.table(r)
 	t.tenants(r)
+	if users := r.users(); users != "" {
+		t.gap()
+		t.prose("", users)
+	}
 	t.sparks(r)
 	for _, d := range r.derivations() {
 		t.gap()
