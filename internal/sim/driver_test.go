@@ -54,6 +54,11 @@ func fates(r *Result) string {
 	return s
 }
 
+// oneAtOnce lets the tenant a have one slot.
+func oneAtOnce(c *admission.Config) {
+	c.Tenants = &admission.Tenants{Rows: []admission.Tenant{{ID: "a", MaxInUse: 1}, {ID: "b"}}}
+}
+
 // Every field of a request. One class is one request; the first holds the slot.
 func TestWhatTheCoreIsTold(t *testing.T) {
 	const fair, dear = admission.Default, admission.Critical
@@ -100,6 +105,9 @@ func TestWhatTheCoreIsTold(t *testing.T) {
 			[]Job{{}, {At: 10 * ms}, {At: 20 * ms}, {At: 30 * ms}},
 			"ok 100; ok 190; bytes_full no; ok 270; ",
 		},
+		{"tenant: who has a ceiling", []Tier{tens(4, oneAtOnce)}, []Class{{Tenant: "a"}, {Tenant: "a"}, {Tenant: "b"}}, []Job{{}, {At: 10 * ms}, {At: 20 * ms}}, "ok 100; ok 190; ok 100; "},
+		{"tenant: of a sub-request", behindAnother(tens(4, oneAtOnce)), []Class{{Tenant: "a"}, {Tenant: "a"}, {Tenant: "b"}}, []Job{{Service: ms}, {Service: ms}, {Service: ms}}, "ok 101; ok 201; ok 101; "},
+		{"tenant: of another attempt", []Tier{tens(1, func(c *admission.Config) { oneAtOnce(c); c.Depth = admission.NoQueue })}, []Class{{Tenant: "b"}, {Tenant: "a", Retry: again}}, []Job{{}, {At: 95 * ms}}, "ok 100; queue_full ok 110; "},
 		{"bytes: too large", []Tier{tens(1, func(c *admission.Config) { c.MaxBytes = 1000 })}, []Class{{Bytes: 1001}}, []Job{{}}, "too_large no; "},
 		{
 			"bytes: of a sub-request", behindAnother(tens(1, func(c *admission.Config) { c.MaxBytes = 1000 })),

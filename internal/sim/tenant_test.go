@@ -249,3 +249,19 @@ func TestShareIsReturned(t *testing.T) {
 		}
 	}
 }
+
+// A flood of fresh ids beside two rows, with users and keys: what the names and the
+// shares cost beside BenchmarkPlain. Nine in ten of these are refused.
+func BenchmarkTenants(b *testing.B) {
+	s := sharing(2*time.Second, 0, &admission.Tenants{Rows: []admission.Tenant{{ID: "a", Weight: 2}, {ID: "b"}}},
+		Class{Tenant: "a", Users: Ids{N: 10_000}, Arrivals: Arrivals{Rate: 540}}, Class{Tenant: "b", Arrivals: Arrivals{Rate: 270}},
+		Class{Tenant: "x", Tenants: Ids{Fresh: true}, Keys: Ids{N: 100}, Arrivals: Arrivals{Rate: 10_000}})
+	s.Length = 5*time.Second + time.Duration(float64(b.N)/10_810*1e9)
+	b.ReportAllocs()
+	b.ResetTimer()
+	r, err := Run(s, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(r.Total.Requests)/b.Elapsed().Seconds(), "requests/s")
+}
