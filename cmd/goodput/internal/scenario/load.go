@@ -19,6 +19,7 @@ func Load(name string, src []byte) (*File, error) {
 	r := &reader{root: doc.Root()}
 	r.top()
 	r.tiers()
+	r.groups()
 	r.classes()
 	r.trace()
 	r.services()
