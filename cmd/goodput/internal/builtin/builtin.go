@@ -28,7 +28,7 @@ var names = []string{
 	"raise-the-limit", "deepen-the-queue", "aimd-collapse", "oom-restart",
 	"capacity-step", "metastable", "mixed-deadlines", "bimodal",
 	"tenant-flood", "tenant-limiters", "random-ids", "quota", "priority-flood", "reserve", "cohorts", "latest-only",
-	"shared-database", "layers", "fan-out",
+	"lend", "shared-database", "layers", "fan-out",
 }
 
 // Names returns the names of all scenarios in the order of a list.
