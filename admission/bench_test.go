@@ -192,3 +192,44 @@ func BenchmarkStats(b *testing.B) {
 		c.Stats(0)
 	}
 }
+
+// Where sizes are trusted an offer walks over its line. Each newcomer is longer than all
+// that wait, or is due before them and takes the place of the last.
+func BenchmarkOfferSized(b *testing.B) {
+	for _, waiting := range []int{10, 100, 1000} {
+		for _, newcomer := range []string{"refused", "displaces"} {
+			b.Run(fmt.Sprintf("waiting=%d/%s", waiting, newcomer), func(b *testing.B) {
+				c := benchCore(b, Config{Limit: limit.Fixed(4), Objective: time.Hour, Service: ms})
+				var batch Batch
+				for i := range 30 {
+					batch.Add(time.Duration(1+i)*ms, time.Duration(1+i)*ms, 1, 1+i)
+				}
+				c.Observe(0, &batch)
+				for range 4 {
+					c.Offer(0, Request{Deadline: Never, Size: 100})
+				}
+				const each = 10_000 // ms
+				due := time.Duration(waiting) * each / 4 * ms
+				for range waiting {
+					c.Offer(0, Request{Deadline: due + 10*time.Second, Size: each})
+				}
+				size, earlier := 2*each, time.Duration(0)
+				if newcomer == "displaces" {
+					size, earlier = each, 1
+				}
+				deadline := due + 10*time.Second
+				b.ReportAllocs()
+				for b.Loop() {
+					deadline -= earlier // of equal ones the last gives way
+					d := c.Offer(0, Request{Deadline: deadline, Size: size})
+					if (d.Verdict == Refused) != (newcomer == "refused") {
+						b.Fatalf("%+v with %d waiting", d, c.waiting)
+					}
+					for w := c.Next(); w != nil; w = c.Next() {
+						c.Recycle(w)
+					}
+				}
+			})
+		}
+	}
+}

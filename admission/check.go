@@ -182,7 +182,7 @@ func (c *Core) checkLine(f *flow, s *sums) error {
 	if s.n != l.n || s.cost != l.cost || retries != 0 || cohorts != l.cohorts || c.order == EDF && len(l.edf) != l.n {
 		return fmt.Errorf("queue: a line of %s counts %d of cost %d, has %d of %d, heap %d", f.priority, l.n, l.cost, s.n, s.cost, len(l.edf))
 	}
-	return nil
+	return l.check()
 }
 
 // checkRows compares the tenants with the limiter.

@@ -45,7 +45,7 @@ type Core struct {
 	service    estimate
 	derivation Derivation
 	cv2        float64
-	quantile   float64 // of the service, seconds per unit of size
+	quantile   float64 // of the service, seconds per unit of size; per second predicted where sizes are trusted
 	derivedAt  time.Duration
 	ruledAt    time.Duration // of Derivation.RuleLatency
 	load       meter
@@ -65,9 +65,10 @@ type Core struct {
 	decided []*Waiter
 	taken   int
 	victims []*Waiter // scratch of makeRoom
-	told    []*Waiter // scratch of evict
-	spare   *Waiter   // recycled, a list by next
-	counts  counts
+	planning
+	told   []*Waiter // scratch of evict
+	spare  *Waiter   // recycled, a list by next
+	counts counts
 }
 
 // counts never fall. Invariant: arrivals = the sum of outcomes + waiting + running (I4).
@@ -179,6 +180,7 @@ func (c *Core) enqueue(r *Request, f *flow) Decision {
 	if !c.keepsObjective(r) {
 		c.others = c.now
 	}
+	c.planned = c.foresees(f)
 	d := Decision{PredictedWait: c.predict(r, f), Service: c.need(r.Size)}
 	// Doomed at the door: predicted wait + service does not fit the budget. Of a
 	// pause nobody knows how long it lasts, and the alarm will tell.
@@ -194,7 +196,7 @@ func (c *Core) enqueue(r *Request, f *flow) Decision {
 	if c.beyond(r, f) {
 		return c.refuseWith(f, d, Shed)
 	}
-	if why := c.makeRoom(r, f); why != None {
+	if why := c.makeRoom(r, f, &d); why != None {
 		return c.refuseWith(f, d, why)
 	}
 	f.row.quota.spend(r.Cost)

@@ -44,16 +44,30 @@ func (c *Core) reorder() {
 		return
 	}
 	stood := c.now - c.stood
-	if c.order == FIFO && c.cfg.Order == Auto && stood >= c.patience() {
-		if o := c.standingOrder(); o == EDF || c.age() >= c.hopeless() {
-			c.setOrder(o)
-			c.dispatch() // who is first now may fit slots that were too few for who was (I2)
-		}
+	if o := c.wanted(stood); o != c.order {
+		c.setOrder(o)
+		c.dispatch() // who is first now may fit slots that were too few for who was (I2)
 	}
 	if c.waiting > 0 && !c.overload && stood >= holds*c.cfg.Objective && c.rho() > 1 {
 		c.overload = true
 		c.retune()
 	}
+}
+
+// wanted returns the order for a queue that has stood for so long.
+func (c *Core) wanted(stood time.Duration) Order {
+	switch {
+	case c.cfg.Order != Auto:
+		return c.order
+	case c.service.sizes.trusted():
+		return EDF
+	case c.order != FIFO || stood < c.patience():
+		return c.order
+	}
+	if o := c.standingOrder(); o == EDF || c.age() >= c.hopeless() {
+		return o
+	}
+	return FIFO
 }
 
 // patience is how long a queue stands before the order changes: as long as the
@@ -135,12 +149,21 @@ func (c *Core) grant(cost int) {
 
 // need is the service time that must fit a remaining budget.
 // Before there are samples nobody knows what a unit of size is, and it is that of
-// any request.
+// any request. Where sizes are trusted it is the quantile of what others took, relative
+// to what was predicted for them, but no longer than any request is known to take,
+// unless that is predicted: a size that is not exact varies the most where it is large,
+// and times the same ratio it would be taken for longer than anybody was ever served.
 func (c *Core) need(size int) time.Duration {
-	if c.service.samples == 0 {
-		size = 1
+	n := c.quantile
+	switch z := &c.service.sizes; {
+	case c.service.samples == 0 || z.use == SizeIgnored:
+	case z.trusted():
+		p := z.predict(size)
+		n = min(n*p, max(c.most, p))
+	default:
+		n *= float64(size)
 	}
-	return seconds(c.quantile * float64(size))
+	return seconds(n)
 }
 
 // predict returns how long a newcomer would wait: the units that must depart
@@ -167,6 +190,9 @@ func (c *Core) predict(r *Request, f *flow) time.Duration {
 // tight limiter the prediction is off by so much that only bad odds count.
 func (c *Core) spent(r *Request, d *Decision) bool {
 	spare := r.Deadline - c.now - d.Service
+	if c.planned {
+		return spare < 0 // foresee knows better about the wait
+	}
 	if d.PredictedWait <= spare || spare < 0 || !c.derivation.Tight {
 		return d.PredictedWait > spare
 	}
@@ -207,11 +233,12 @@ func (c *Core) push(r *Request, f *flow) *Waiter {
 		c.stood, c.shortest, c.longest = c.now, budget, budget
 	}
 	c.shortest, c.longest = min(c.shortest, budget), max(c.longest, budget)
-	if c.order == NewestFirst && c.cfg.Order == Auto && c.standingOrder() == EDF {
+	if c.cfg.Order == Auto && (c.order == NewestFirst && c.standingOrder() == EDF || c.service.sizes.trusted()) {
 		c.setOrder(EDF)
 	}
 	c.unpark(f.row) // it may fit where the first of before did not
 	f.line.push(w, c.order == EDF)
+	f.line.plan(w, c.service.sizes.trusted())
 	c.queued(w, 1)
 	if f.group != nil && f.line.n == 1 {
 		f.group.fair.add(f)

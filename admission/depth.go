@@ -206,6 +206,13 @@ type Derivation struct {
 	Prior       time.Duration // mean of the prior while that still counts: 100 samples and one objective long
 	Declared    time.Duration // Config.Service, 0 if nothing was declared
 	Drifted     bool          // Mean is more than 25 % away from Declared
+
+	// What the sizes of requests say about their service times: see SizeUse. Of those
+	// that are trusted SizeBase is the part of a service time that is the same for all,
+	// and SizeEach what a unit of size adds.
+	Sizes              SizeUse
+	Explained          float64 // part of the variance of service times, 0 to 1
+	SizeBase, SizeEach time.Duration
 }
 
 // driftTolerated is how far the measured service time may be from the declared
@@ -241,6 +248,12 @@ func (d Derivation) String() string {
 	}
 	if d.Drifted {
 		fmt.Fprintf(&b, "; drifted: declared service %s", brief(d.Declared))
+	}
+	switch d.Sizes {
+	case SizeTrusted:
+		fmt.Fprintf(&b, "; sizes are trusted: %s + %s a unit explain %.2g%% of the variance", brief(d.SizeBase), brief(d.SizeEach), 100*d.Explained)
+	case SizeIgnored:
+		fmt.Fprintf(&b, "; sizes are ignored: they explain %.2g%% of the variance", 100*d.Explained)
 	}
 	return b.String()
 }

@@ -71,12 +71,13 @@
 //     its own part of it, in an overload within what keeps its share busy; that is the
 //     depth in force where there is one tenant and priority. Except under Block, for a
 //     request that waits alone, whatever it costs, and for one whose deadline is within
-//     the objective in a tight limiter (Derivation.Tight). Always waiting <= MaxItems,
-//     bytes <= MaxBytes.
+//     the objective in a tight limiter (Derivation.Tight), or where sizes are trusted
+//     (Derivation.Sizes). Always waiting <= MaxItems, bytes <= MaxBytes.
 //   - I4 Each offered request ends in exactly one outcome:
 //     arrivals = sum of outcomes + waiting + running.
 //   - I5 While anyone waits nothing is granted whose remaining budget is below
-//     the service quantile, that of the objective or, in a tight limiter, the p95.
+//     the service quantile, that of the objective or, in a tight limiter, the p95;
+//     of its own size, unless sizes are ignored.
 //     While nobody waits, a request that fits the free
 //     slots is refused only if it has expired, is larger than MaxBytes, or comes
 //     during a drain.
@@ -105,4 +106,7 @@
 //   - I16 Under LatestOnly no two wait with the same key of the same tenant.
 //   - I17 A priority that has somebody waiting is granted, of what all are granted, at
 //     least its reserve, less one request of its own and one of another.
+//   - I18 Where sizes are trusted each line has a schedule of who waits, in the order of
+//     EDF, or is too long for one. Nobody gives way to a newcomer that is refused, or
+//     that ranks below: see schedule.go.
 package admission

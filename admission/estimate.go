@@ -34,6 +34,7 @@ type Batch struct {
 	size    float64 // sum of their sizes
 	served  held    // by requests that gave a service time
 	ended   held    // by all that ended, failed ones included
+	pairs   pairs   // some of the requests that gave a service time, with the size they offered
 }
 
 // held is what requests held: their number, their cost, and cost x seconds.
@@ -69,7 +70,18 @@ type cell struct{ n, sum, sumsq float64 }
 // means cost). A service time of 0 or less is no sample: the work failed or was
 // abandoned. It still held its slot.
 func (b *Batch) Add(service, hold time.Duration, cost, size int) {
+	b.AddSized(service, hold, cost, size, size)
+}
+
+// AddSized is Add for a request whose size turned out to be another than was
+// offered: the time per unit is that of the actual size, and how well sizes predict
+// is judged by the offered one, since the next ones are decided by theirs.
+func (b *Batch) AddSized(service, hold time.Duration, cost, offered, actual int) {
 	cost = max(cost, 1)
+	if offered <= 0 {
+		offered = cost
+	}
+	size := actual
 	if size <= 0 {
 		size = cost
 	}
@@ -94,10 +106,16 @@ func (b *Batch) Add(service, hold time.Duration, cost, size int) {
 	c.sum += unit
 	c.sumsq += unit * unit
 	b.samples++
+	b.pairs.add(offered, service, hold)
 }
 
 // Merge adds all of o.
 func (b *Batch) Merge(o *Batch) {
+	b.merge(o)
+	b.pairs.merge(&o.pairs)
+}
+
+func (b *Batch) merge(o *Batch) {
 	if o.hi > 0 {
 		if b.hi == 0 {
 			b.lo, b.hi = o.lo, o.hi
@@ -120,6 +138,7 @@ func (b *Batch) Reset() {
 	clear(b.cells[b.lo:b.hi])
 	b.lo, b.hi, b.samples, b.size = 0, 0, 0, 0
 	b.served, b.ended = held{}, held{}
+	b.pairs.reset()
 }
 
 // Empty reports whether b holds nothing.
@@ -129,7 +148,8 @@ func (b *Batch) Empty() bool { return b.ended.n == 0 }
 func (b *Batch) Samples() int { return int(b.samples) }
 
 // An estimate is what is believed about the service: the distribution of the
-// service time per unit of size, and the mean time that a unit of cost is held.
+// service time per unit of size, or of a request where sizes are known to say more
+// than that or nothing, and the mean time that a unit of cost is held.
 // It forgets, and starts from a prior that its owner states.
 type estimate struct {
 	Batch                  // decayed
@@ -142,6 +162,7 @@ type estimate struct {
 	shaped   float64       // for which the prior was made, seconds a unit of size
 	points   []point       // the distribution in force, rising; see refresh
 	total    float64       // weight of points
+	sizes    sizing        // what the offered sizes say
 }
 
 // A point is a service time, in seconds, that stands for the samples of one
@@ -197,7 +218,8 @@ func (e *estimate) observe(now time.Duration, b *Batch) {
 		e.served.scale(k)
 	}
 	e.ended.scale(forget(e.ended.n, keep))
-	e.Merge(b)
+	e.merge(b)
+	e.sizes.observe(&b.pairs)
 	e.refresh()
 }
 
@@ -236,9 +258,13 @@ func (e *estimate) refresh() {
 		}
 	}
 	e.points, e.total = e.points[:0], 0
-	floor := (pw + e.samples) * 1e-6
-	for i := range e.cells {
-		c := e.cells[i]
+	cells, n := &e.cells, e.samples
+	if e.sizes.use != SizeScales {
+		cells, n = e.sizes.cells, float64(len(e.sizes.last))
+	}
+	floor := (pw + n) * 1e-6
+	for i := range cells {
+		c := cells[i]
 		if pw > 0 {
 			c.n += pw * e.prior[i].n
 			c.sum += pw * e.prior[i].sum
@@ -308,5 +334,9 @@ func (e *estimate) request() (size, cost float64) {
 	if e.samples == 0 {
 		return 1, 1
 	}
-	return e.size / e.samples, e.served.cost / e.served.n
+	size = e.size / e.samples
+	if e.sizes.use != SizeScales {
+		size = 1 // the distribution is that of requests
+	}
+	return size, e.served.cost / e.served.n
 }

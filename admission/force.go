@@ -128,8 +128,10 @@ func (c *Core) derive() {
 		d.Tight = few && d.Depth < c.busyDepth(tightLoad)
 	}
 	if c.quantile = top; d.Tight && q > tightPercentile {
-		c.quantile = c.service.quantile(tightPercentile)
+		q = tightPercentile
+		c.quantile = c.service.quantile(q)
 	}
+	c.judgeSizes(&d, q)
 	c.derivation = d
 	c.retune()
 }
@@ -161,6 +163,9 @@ func (c *Core) ruleLatency(rule int, rate float64, service time.Duration) time.D
 // would find the queue full for ever.
 func (c *Core) depthFor(r *Request) int {
 	if c.keepsObjective(r) && c.now-c.others >= tightHolds*c.cfg.Objective {
+		if c.planned {
+			return maxItems // the schedule lets nobody in who would be late
+		}
 		return c.reach
 	}
 	return c.depth

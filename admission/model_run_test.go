@@ -28,6 +28,7 @@ type duel struct {
 	running []*duelist
 	batch   Batch
 	last    string // operation
+	sizes   int    // how much the sizes of samples say
 }
 
 // A duelist is one request on both sides.
@@ -42,6 +43,7 @@ type duelist struct {
 func newDuel(pick func(int) int) (*duel, error) {
 	d := &duel{pick: pick}
 	d.cfg = d.config()
+	d.sizes = d.pick(6)
 	var err error
 	if d.core, err = New(d.cfg); err != nil {
 		if d.cfg.Overflow != Block { // the only pair that contradicts itself
@@ -108,7 +110,15 @@ func (d *duel) play(before numbersInForce) error {
 	case k < 94:
 		d.last = "observe"
 		for range d.pick(30) {
-			d.batch.Add(time.Duration(1+d.pick(60))*ms, 0, 1+d.pick(2), 0)
+			size := 1 + d.pick(20)
+			switch d.sizes {
+			case 0, 1: // all are alike
+				d.batch.Add(time.Duration(1+d.pick(60))*ms, 0, 1+d.pick(2), 1)
+			case 2: // sizes are costs and say nothing
+				d.batch.Add(time.Duration(1+d.pick(60))*ms, 0, 1+d.pick(2), 0)
+			default: // sizes say much, or all
+				d.batch.Add(time.Duration(2*size+d.pick(1+20*(d.sizes-3)))*ms, time.Duration(d.pick(90))*ms, 1+d.pick(2), size)
+			}
 		}
 		d.core.Observe(d.now, &d.batch)
 		d.batch.Reset()
@@ -160,7 +170,7 @@ func (d *duel) request() Request {
 	if d.pick(4) == 0 {
 		r.Arrival = d.now - time.Duration(choose(0, 1, 5, 20, -50))*ms
 	}
-	if d.pick(10) == 0 {
+	if d.pick(10) == 0 || d.sizes > 2 && d.pick(4) > 0 {
 		r.Size = 1 + d.pick(20)
 	}
 	return r
@@ -369,6 +379,7 @@ func TestModel(t *testing.T) {
 			if d.core.overload {
 				seen["overload"]++
 			}
+			seen["sizes "+d.core.derivation.Sizes.String()]++
 			done++
 		}
 		if err := d.finish(); err != nil {
@@ -382,6 +393,7 @@ func TestModel(t *testing.T) {
 	for _, what := range []string{
 		"fifo", "newest_first", "edf", "overload", "queue_full", "bytes_full", "too_costly", "too_large",
 		"no_budget", "shed", "displaced", "wait_bound", "unavailable", "draining", "deadline", "doomed", "client", "parent",
+		"sizes scales", "sizes trusted", "sizes ignored",
 	} {
 		if steps >= 1_000_000 && seen[what] < 50 {
 			t.Errorf("%s happened %d times in %d steps", what, seen[what], steps)

@@ -45,6 +45,7 @@ type numbersInForce struct {
 	cv2                float64 // of the departures of requests
 	patience, hopeless time.Duration
 	sized              bool // it is known what a unit of size takes
+	sizes              sizesInForce
 }
 
 func numbersOf(c *Core) numbersInForce {
@@ -52,7 +53,7 @@ func numbersOf(c *Core) numbersInForce {
 	n := numbersInForce{
 		quantile: c.quantile, rate: c.rate(), depth: c.depth, reach: c.reach, full: c.derivation.Depth,
 		fixed: c.derivation.Fixed, tight: c.derivation.Tight, cv2: c.cv2 * cost,
-		patience: c.patience(), hopeless: c.hopeless(), sized: c.service.samples > 0,
+		patience: c.patience(), hopeless: c.hopeless(), sized: c.service.samples > 0, sizes: sizesOf(c),
 	}
 	for i := range n.part {
 		f := &c.rows[everybody].flows[i]
@@ -95,14 +96,23 @@ func (m *model) tick(now time.Duration, before, after numbersInForce) {
 
 func (m *model) reorder() {
 	before := m.before
-	if len(m.queue) > 0 && m.order == FIFO && m.cfg.Order == Auto && m.now-m.stood >= before.patience {
+	if len(m.queue) == 0 || m.cfg.Order != Auto {
+		return
+	}
+	want := m.order
+	if before.sizes.trusted() {
+		want = EDF
+	} else if m.order == FIFO && m.now-m.stood >= before.patience {
 		if o := m.standing(); o == EDF || m.age() >= before.hopeless {
-			m.order = o
-			after := m.num
-			m.num = before // the call itself comes only now
-			m.dispatch()
-			m.num = after
+			want = o
 		}
+	}
+	if want != m.order {
+		m.order = want
+		after := m.num
+		m.num = before // the call itself comes only now
+		m.dispatch()
+		m.num = after
 	}
 }
 
@@ -142,13 +152,6 @@ func (m *model) sums() (cost int, bytes int64) {
 }
 
 func (m *model) free() int { return m.limit - m.inUse - m.lent }
-
-func (m *model) need(size int) time.Duration {
-	if !m.num.sized {
-		size = 1
-	}
-	return seconds(m.num.quantile * float64(size))
-}
 
 // late reports whether a wait that is predicted is longer than the time for it, and
 // with too few slots for a prediction, whether that is nearly certain.
@@ -218,10 +221,16 @@ func (m *model) offer(r Request) (Verdict, Reason, *place) {
 		return m.refuse(QueueFull)
 	case m.limit == 0 && m.num.depth == 0:
 		return m.refuse(Unavailable)
-	case r.Deadline != Never && m.late(m.predict(p), r.Deadline-m.now-m.need(r.Size)):
+	case r.Deadline != Never && m.planned() && r.Deadline-m.now < m.need(r.Size):
+		return m.refuse(NoBudget)
+	case r.Deadline != Never && !m.planned() && m.late(m.predict(p), r.Deadline-m.now-m.need(r.Size)):
 		return m.refuse(NoBudget)
 	}
-	victims, why := m.room(p)
+	victims, ok := m.inTime(p)
+	if !ok {
+		return m.refuse(NoBudget)
+	}
+	victims, why := m.room(p, victims)
 	if why != None {
 		return m.refuse(why)
 	}
@@ -288,13 +297,17 @@ func (m *model) predict(p *place) time.Duration {
 }
 
 // room returns who must go for p, or why there is no room.
-func (m *model) room(p *place) ([]*place, Reason) {
-	own, lack := m.ownLack(p, nil), m.lack(p, nil)
+func (m *model) room(p *place, victims []*place) ([]*place, Reason) {
+	own, lack := m.ownLack(p, victims), m.lack(p, victims)
 	if own == None && lack == None {
-		return nil, None
+		return victims, None
 	}
 	who, doomed := m.givesWay(p)
-	victims := slices.Clone(who[:doomed])
+	for _, q := range who[:doomed] {
+		if !slices.Contains(victims, q) {
+			victims = append(victims, q)
+		}
+	}
 	next := func(same bool) bool { // of its own priority alone, or anybody
 		for _, q := range who {
 			if !slices.Contains(victims, q) && (!same || q.Priority == p.Priority) {
@@ -356,7 +369,9 @@ func (m *model) lack(p *place, without []*place) Reason {
 func (m *model) depths(p *place) (depth, full int) {
 	depth = m.num.depth
 	if p.Deadline != Never && p.Deadline-m.now <= m.cfg.Objective && m.now-m.others >= 8*m.cfg.Objective {
-		depth = m.num.reach // the deadline keeps the objective, and that of all who came lately
+		if depth = m.num.reach; m.planned() { // the deadline keeps the objective, and that of all who came lately
+			depth = maxItems
+		}
 	}
 	return depth, max(m.num.full, depth)
 }
@@ -414,6 +429,14 @@ func (m *model) givesWay(p *place) (who []*place, doomed int) {
 	}
 	newest := m.order == NewestFirst
 	for pr := Background; pr >= p.Priority; pr-- {
+		if m.planned() {
+			for _, q := range m.longestFirst(pr) {
+				if pr > p.Priority || m.givesWayTo(q, p) {
+					add(q)
+				}
+			}
+			continue
+		}
 		for _, q := range m.queue { // retries in the order of offer
 			if q.Priority == pr && q.retry() && (pr > p.Priority || !p.retry() || newest && q.Arrival <= p.Arrival) {
 				add(q)
@@ -441,7 +464,7 @@ func (m *model) push(p *place) {
 		m.stood, m.budget = m.now, [2]time.Duration{budget, budget}
 	}
 	m.budget = [2]time.Duration{min(m.budget[0], budget), max(m.budget[1], budget)}
-	if m.order == NewestFirst && m.cfg.Order == Auto && m.standing() == EDF {
+	if m.cfg.Order == Auto && (m.order == NewestFirst && m.standing() == EDF || m.num.sizes.trusted()) {
 		m.order = EDF
 	}
 	m.queue = append(m.queue, p)

@@ -18,11 +18,15 @@ type gone struct {
 // makeRoom picks who gives way to a newcomer, if the policy and their ranks allow
 // it, or returns why there is no place. Nobody is displaced in vain: victims are
 // evicted, by evictVictims, only once they are found to be enough.
-func (c *Core) makeRoom(r *Request, f *flow) Reason {
+func (c *Core) makeRoom(r *Request, f *flow, d *Decision) Reason {
 	c.picks++
 	var g gone
 	if w := c.replaced(r); w != nil {
 		c.mark(w, f, &g)
+	}
+	if c.planned && !c.foresee(r, f, d, &g) {
+		c.unmark()
+		return NoBudget
 	}
 	own, lack := c.ownLack(r, f, &g), c.lack(r, &g)
 	if own == None && lack == None {
@@ -60,6 +64,7 @@ func (c *Core) makeRoom(r *Request, f *flow) Reason {
 
 func (c *Core) mark(w *Waiter, f *flow, g *gone) {
 	w.victim = true
+	w.flow.line.choose(w, true)
 	c.victims = append(c.victims, w)
 	g.items++
 	g.bytes += w.bytes
@@ -79,6 +84,7 @@ func (c *Core) mark(w *Waiter, f *flow, g *gone) {
 func (c *Core) unmark() {
 	for i, w := range c.victims {
 		c.lanes[w.priority-1].giving = 0
+		w.flow.line.choose(w, false)
 		w.victim, c.victims[i] = false, nil
 	}
 	c.victims = c.victims[:0]
@@ -289,27 +295,17 @@ func (c *Core) rearmost(flows []*flow, but *flow) *flow {
 	return last
 }
 
-// rank orders those of one tenant and priority by who is shed first: retries before
-// first attempts, then the later cohort, those without one before all.
-func rank(retry bool, cohort uint8) int {
-	n := int(cohort)
-	if cohort == 0 {
-		n = Cohorts + 1
-	}
-	if retry {
-		n += 2 * Cohorts
-	}
-	return n
-}
-
 // maxCohortVisits bounds the search for the latest cohort in a flow. Flows of an
 // overload are short.
 const maxCohortVisits = 256
 
 // hindmost returns who of a flow gives way first: of the highest rank, the oldest
-// of retries, else the last in the order. If there is a newcomer to the flow, only who
-// ranks below it, or under NewestFirst is older.
+// of retries, else the last in the order, or the longest where sizes are trusted. If
+// there is a newcomer to the flow, only who ranks below it, or under NewestFirst is older.
 func (c *Core) hindmost(f *flow, r *Request) *Waiter {
+	if c.foresees(f) {
+		return c.longestOf(f, r)
+	}
 	if f.line.cohorts > 0 || r != nil && r.Cohort > 0 {
 		return c.latestCohort(f, r)
 	}

@@ -80,6 +80,8 @@ type line struct {
 	n            int
 	cost         int
 	cohorts      int // of those that wait, who has a cohort
+	schedule     schedule
+	planned      bool // Invariant: schedule is everybody; else it is empty
 }
 
 func (l *line) push(w *Waiter, edf bool) {
@@ -131,6 +133,7 @@ func (l *line) remove(w *Waiter) {
 	if w.heap >= 0 {
 		l.heapRemove(w)
 	}
+	l.unplan(w)
 	w.prev, w.next, w.rprev, w.rnext = nil, nil, nil, nil
 	l.n--
 	l.cost -= int(w.cost)
@@ -186,6 +189,19 @@ func before(a, b *Waiter) bool {
 		return a.arrival < b.arrival
 	}
 	return a.seq < b.seq
+}
+
+// rank orders those of one tenant and priority by who is shed first: retries before
+// first attempts, then the later cohort, those without one before all.
+func rank(retry bool, cohort uint8) int {
+	n := int(cohort)
+	if cohort == 0 {
+		n = Cohorts + 1
+	}
+	if retry {
+		n += 2 * Cohorts
+	}
+	return n
 }
 
 // startEDF builds the heap from the list, once when the order becomes EDF.

@@ -11,7 +11,7 @@ const Never time.Duration = math.MaxInt64
 // A Request is what the core needs to know of one arrival.
 type Request struct {
 	Cost     int           // units of the limit held while running; 0 means 1
-	Size     int           // units of work that scale the service time; 0 means Cost
+	Size     int           // units of work that scale the service time; 0 means Cost; see SizeUse
 	Bytes    int64         // bytes of body held in memory while it waits
 	Priority Priority      // 0 means Default
 	Attempt  int           // 2 and more is a retry

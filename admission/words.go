@@ -143,7 +143,9 @@ const (
 	// Displace evicts, in this order, who is doomed, who has the lowest
 	// priority, whose tenant would be served last, retries before first attempts,
 	// the latest cohorts, and under NewestFirst the oldest; if nobody ranks below
-	// the newcomer, the newcomer is refused.
+	// the newcomer, the newcomer is refused. Where sizes are trusted it evicts, of
+	// one tenant and priority, who is predicted to take longest, and it does so as
+	// well when somebody would be late otherwise.
 	Displace Overflow = iota
 	// RefuseNewest refuses the newcomer, whoever waits.
 	RefuseNewest
