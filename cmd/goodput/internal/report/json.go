@@ -210,6 +210,10 @@ type derivation struct {
 	Prior       number `json:"prior_seconds"`
 	Declared    number `json:"declared_seconds"`
 	Drifted     bool   `json:"drifted"`
+	Sizes       string `json:"sizes"`                 // what they say about service times: scales, trusted or ignored
+	Explained   number `json:"sizes_explained_ratio"` // of the variance of service times
+	SizeBase    number `json:"size_base_seconds"`     // where trusted: what each takes whatever its size
+	SizeEach    number `json:"size_each_seconds"`     // and for each unit
 }
 
 // A series has one element per bin in each array. Counts are of the bin, the rest is
@@ -387,6 +391,7 @@ func tierOf(t *sim.TierResult) tier {
 				Percentile: number(d.Percentile), Service: secs(d.Service), Depth: d.Depth, Rule: d.Rule,
 				RuleLatency: secs(d.RuleLatency), Reachable: d.Reachable, Fixed: d.Fixed, Tight: d.Tight, Samples: d.Samples,
 				Prior: secs(d.Prior), Declared: secs(d.Declared), Drifted: d.Drifted,
+				Sizes: d.Sizes.String(), Explained: number(d.Explained), SizeBase: secs(d.SizeBase), SizeEach: secs(d.SizeEach),
 			},
 		}
 	}

@@ -129,7 +129,7 @@ func numbered(v reflect.Value, next *uint64) {
 }
 
 // same checks that each number of from is under its name in to; durations are
-// seconds there, and series have it as their first element.
+// seconds there, series have it as their first element, and what has words is one.
 func same(t *testing.T, from, to any) {
 	t.Helper()
 	for f, v := range reflect.ValueOf(from).Fields() {
@@ -137,6 +137,11 @@ func same(t *testing.T, from, to any) {
 		switch {
 		case v.Type() == reflect.TypeFor[time.Duration]():
 			want = time.Duration(v.Int()).Seconds()
+		case v.Type().Implements(reflect.TypeFor[fmt.Stringer]()):
+			if got, word := reflect.ValueOf(to).FieldByName(f.Name), v.Interface().(fmt.Stringer).String(); got.Kind() == reflect.String && got.String() != word {
+				t.Errorf("%T.%s is %v, want %s", from, f.Name, got, word)
+			}
+			continue
 		case v.CanUint():
 			want = float64(v.Uint())
 		case v.CanInt():
