@@ -329,3 +329,29 @@ func work(l *Limiter, rng *rand.Rand, now, most *atomic.Int64) {
 	now.Add(int64(-cost))
 	slot.Release()
 }
+
+// Whoever asks while another goroutine plays a round leaves a note and waits for nobody;
+// who plays finds it.
+func TestGroupLeavesANote(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := pair(4)
+		g.mu.Lock()
+		g.busy = true // somebody plays, and has looked at all members
+		g.mu.Unlock()
+		var wg sync.WaitGroup
+		var running atomic.Int64
+		busy(&wg, g.Limiter("b"), 4, time.Second, &running)
+		synctest.Wait()
+		if !g.again || running.Load() != 2 {
+			t.Errorf("note %v, %d run, want the share of 2", g.again, running.Load())
+		}
+		for g.round() { // and goes on
+		}
+		synctest.Wait()
+		if n := running.Load(); n != 4 {
+			t.Errorf("%d run, want all 4", n)
+		}
+		wg.Wait()
+		checkGroup(t, g, true)
+	})
+}

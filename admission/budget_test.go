@@ -314,6 +314,32 @@ func TestBudgetCost(t *testing.T) {
 	}
 }
 
+// A member whose share is lent queues as deep as its share serves, and predicts that
+// what others have of it must depart first.
+func TestBudgetLenderQueues(t *testing.T) {
+	p := newPool(t, two(20), func(i int) Config {
+		if i == 0 {
+			return Config{Objective: time.Second, Service: 100 * time.Millisecond}
+		}
+		return patient(i)
+	})
+	deep := p.cores[0].Stats(p.now).Depth
+	p.offer(1, 40, 1)
+	p.want("b has all", "0/0 20/20")
+	if s := p.cores[0].Stats(p.now); s.Depth != deep || deep < 20 {
+		t.Errorf("%d deep with 10 units and %d with none, want the same, 20 or more", deep, s.Depth)
+	}
+	d := p.cores[0].Offer(p.now, Request{Deadline: time.Minute})
+	// As if its 10 slots were busy: one of them must depart, 100 ms / 10.
+	if d.Verdict != Queued || d.PredictedWait != 10*time.Millisecond {
+		t.Errorf("verdict %d, %v, predicted wait %v, want queued for 10ms", d.Verdict, d.Reason, d.PredictedWait)
+	}
+	p.waiters[0] = append(p.waiters[0], d.Waiter)
+	p.after(0)
+	p.release(1, 1)
+	p.want("and gets the first unit that is free", "1/1 19/19")
+}
+
 func TestBudgetConfigSaysWhatIsWrong(t *testing.T) {
 	members := func(m ...Member) BudgetConfig { return BudgetConfig{Units: 10, Members: m} }
 	for want, cfg := range map[string]BudgetConfig{
