@@ -193,7 +193,7 @@ func TestC105DeepBacklog(t *testing.T) {
 }
 
 // SandeepVashishtha/Eventra#9240, boinkor-net/governor#171: one entry for ever for each id
-// that a client chose. A million ids come in ten minutes, to a limiter that is full.
+// that a client chose. A million ids come in ten minutes, two thirds of them over quota.
 func TestC106MillionIDs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a million requests")
@@ -209,10 +209,8 @@ func TestC106MillionIDs(t *testing.T) {
 		before := heap()
 		told := map[Reason]int{}
 		for i := range 1_000_000 {
-			ctx, cancel := context.WithDeadline(context.Background(), time.Now().Add(time.Microsecond))
-			slot, err := l.AcquireWork(ctx, Work{Tenant: fmt.Sprintf("id %d", i), User: fmt.Sprintf("user %d", i)})
+			slot, err := l.AcquireWork(context.Background(), Work{Tenant: fmt.Sprintf("id %d", i), User: fmt.Sprintf("user %d", i)})
 			told[reason(err)]++
-			cancel()
 			if i%1000 == 999 {
 				time.Sleep(600 * time.Millisecond)
 			}

@@ -114,7 +114,7 @@ func (c Config) core() admission.Config {
 		Order:      c.Order,
 		Exempt:     c.Exempt,
 		Durable:    c.Durable,
-		Tenants:    c.own().Tenants,
+		Tenants:    c.Tenants,
 		Reserve:    c.Reserve,
 	}
 }

@@ -84,7 +84,7 @@ func (r *Rejection) Error() string {
 	case r.Reason == Doomed:
 		fmt.Fprintf(&b, " (service %s)", short(r.Service))
 	case r.Reason == OverQuota:
-		fmt.Fprintf(&b, " (%s, enough for it in %s)", quotaWords(r.Quota), short(r.RetryAfter+50*time.Microsecond-1)) // rounded up
+		fmt.Fprintf(&b, " (%s, enough for it in %s)", quotaWords(r.Quota), short(r.RetryAfter))
 	}
 	fmt.Fprintf(&b, "; %d of %d in use, %d waiting, %d may wait", r.InUse, r.Limit, r.Waiting, r.Depth)
 	fmt.Fprintf(&b, "; %v", r.Derivation)

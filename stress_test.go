@@ -90,9 +90,7 @@ func (s *load) share(rng *rand.Rand) {
 		cfg := stressConfig()
 		cfg.Observe = s.l.observe
 		cfg.Overflow = []Overflow{Displace, LatestOnly, EvictOldest}[rng.IntN(3)]
-		if rng.IntN(3) > 0 {
-			cfg.Tenants = stressTenants(rng)
-		}
+		cfg.Tenants = stressTenants(rng)
 		if err := s.l.Reconfigure(cfg); err != nil {
 			panic(err)
 		}
