@@ -14,9 +14,12 @@ import (
 // long it would wait, and whether its queue is a burst or stands.
 
 // meter counts what is asked for.
-func (c *Core) meter(f *flow, cost int) {
-	f.row.pending[f.priority-1] += float64(cost)
+func (c *Core) meter(f *flow, r *Request) {
+	f.row.pending[f.priority-1] += float64(r.Cost)
 	f.row.count++
+	if r.Cohort > 0 {
+		c.users++
+	}
 	c.activate(f.row)
 }
 
@@ -50,8 +53,9 @@ func (c *Core) roll() {
 	c.metered = c.load.end
 	if bins > 0 {
 		keep := math.Pow(1-binWeight, bins)
-		active := c.active[:0]
+		active, count := c.active[:0], 0.0
 		for _, t := range c.active {
+			count += t.count
 			if sum := t.asked(); t.count > 0 {
 				t.perCost += (1 - keep) * (sum/t.count - t.perCost)
 			}
@@ -71,6 +75,10 @@ func (c *Core) roll() {
 		}
 		clear(c.active[len(active):])
 		c.active = active
+		if count > 0 {
+			c.sorted += (1 - keep) * (c.users/count - c.sorted)
+		}
+		c.users = 0
 	}
 	c.retune()
 }
@@ -185,13 +193,13 @@ func (c *Core) keepsBusy(t *row, i int, turn [2]float64) int {
 	served := max(t.served[i], rate*1e-6)
 	rho := max(t.rate[i]*c.scale/served, 1+1e-6)
 	if turn[1] == 0 {
-		return busyDepth(float64(c.limit)*served/rate, rho, t.perCost)
+		return busyDepth(float64(c.limit)*served/rate, c.throughTheDoor(rho), t.perCost)
 	}
 	longest := turn[0]
 	if longest == t.perCost/t.Weight {
 		longest = turn[1]
 	}
-	return busyDepth(1, rho, t.perCost) + int(min(math.Ceil(longest*t.Weight), maxItems))
+	return busyDepth(1, c.throughTheDoor(rho), t.perCost) + int(min(math.Ceil(longest*t.Weight), maxItems))
 }
 
 // doubt is by how much a tenant may seem to ask for more than its share before it is
@@ -288,6 +296,16 @@ func (c *Core) cut(t *row, i int) float64 {
 // slack lets an eighth more than can be served through the door, so that the queue
 // is never short of work; cohorts decide in the queue about the rest.
 const slack = 1.0 / 8
+
+// throughTheDoor is the load that is left of one once the late cohorts are shed at the
+// door, if most requests have a cohort: what has to keep the slots busy. With the depth for
+// the whole load the queue is empty so often that one in seven of the late ones gets in.
+func (c *Core) throughTheDoor(rho float64) float64 {
+	if c.sorted > 0.5 {
+		return min(rho, 1+slack)
+	}
+	return rho
+}
 
 // beyond reports whether the cohort of a newcomer is one that is shed at the door.
 func (c *Core) beyond(r *Request, f *flow) bool {

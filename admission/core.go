@@ -50,6 +50,8 @@ type Core struct {
 	ruledAt    time.Duration // of Derivation.RuleLatency
 	load       meter
 	metered    time.Duration // up to when the meters of the tenants have been read
+	users      float64       // requests of the current bin that have a cohort
+	sorted     float64       // the part of requests that have one
 	scale      float64       // of those meters: the load has its own, which knows more about lent slots
 	hint       hint
 
@@ -126,7 +128,7 @@ func (c *Core) Offer(now time.Duration, r Request) Decision {
 		}
 	}
 	c.load.add(r.Cost)
-	c.meter(f, r.Cost)
+	c.meter(f, &r)
 	if r.Cost <= c.free() && c.waiting == c.parked && f.row.n == 0 && f.row.fits(r.Cost) {
 		c.counts.immediate++
 		if c.cfg.Tenants == nil {

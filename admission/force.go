@@ -63,7 +63,7 @@ func (c *Core) retune() {
 	}
 	c.depth = c.derivation.Depth
 	if c.overload && !c.derivation.Fixed && rho > 1 && c.limit > 0 {
-		c.depth = min(c.depth, c.busyDepth(rho))
+		c.depth = min(c.depth, c.busyDepth(c.throughTheDoor(rho)))
 	}
 	// A deadline within the objective keeps it, whatever the depth is. In a tight
 	// limiter that is used: the odds decide, and in a standing overload what keeps
