@@ -24,7 +24,8 @@ type GroupConfig struct {
 }
 
 // A Member is one limiter of a Group. Its nominal share is what it has when all want
-// more: the same number of units for each unit of weight, within Min and Max.
+// more: the same number of units for each unit of weight, within Min and Max. A request
+// that costs more than that is refused as too costly, unless so much is borrowed.
 type Member struct {
 	// Config is that of the limiter. Its Limit is nil, because the group grants it, its
 	// Name is different from those of the others, and it does not Observe.

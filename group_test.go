@@ -298,7 +298,28 @@ func TestGroupStress(t *testing.T) {
 			}
 		})
 	}
+	stop := make(chan struct{})
+	var change sync.WaitGroup
+	change.Go(func() {
+		rng := rand.New(rand.NewPCG(rng.Uint64(), 1))
+		for {
+			select {
+			case <-stop:
+				_ = g.SetUnits(units)
+				return
+			case <-time.After(time.Millisecond):
+			}
+			if err := g.SetUnits(units - rng.IntN(8)); err != nil {
+				panic(err)
+			}
+			if s := g.Stats(); s.InUse > units || len(g.Explain()) == 0 {
+				panic(s.String())
+			}
+		}
+	})
 	wg.Wait()
+	close(stop)
+	change.Wait()
 	if n := most.Load(); n > units {
 		t.Errorf("%d ran at once of %d", n, units)
 	} else if n < units/2 {

@@ -298,7 +298,7 @@ func TestBudgetSetUnits(t *testing.T) {
 	}
 }
 
-// A costly request waits for as much as its share, not for what is in force; C101.
+// A costly request waits for as much as its share, not for what is in force.
 func TestBudgetCost(t *testing.T) {
 	p := newPool(t, two(8), patient)
 	p.offer(1, 16, 1)
@@ -340,6 +340,7 @@ func TestBudgetLenderQueues(t *testing.T) {
 	p.want("and gets the first unit that is free", "1/1 19/19")
 }
 
+// C101: no weight is a share of nothing, and what is no number is no weight.
 func TestBudgetConfigSaysWhatIsWrong(t *testing.T) {
 	members := func(m ...Member) BudgetConfig { return BudgetConfig{Units: 10, Members: m} }
 	for want, cfg := range map[string]BudgetConfig{
@@ -376,6 +377,7 @@ func TestBudgetNominal(t *testing.T) {
 		{60, []Member{{}, {}}, "[30 30]"},
 		{60, []Member{{Weight: 3}, {Weight: 1}}, "[45 15]"},
 		{10, []Member{{}, {}, {}}, "[4 3 3]"},
+		{9, []Member{{Weight: 0}, {Weight: 1}, {Weight: 1}}, "[3 3 3]"},
 		{10, []Member{{Weight: 1e-12}, {Weight: 1e-12}, {Weight: 1e-12}}, "[4 3 3]"},
 		{10, []Member{{Weight: 1e6}, {Weight: 1}, {Weight: 1}}, "[8 1 1]"},
 		{60, []Member{{Min: 40}, {}, {}}, "[40 10 10]"},
