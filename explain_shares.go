@@ -26,7 +26,7 @@ func explainShares(b *strings.Builder, s *Stats, cfg *Config, top []TenantState)
 		}
 		b.WriteByte('\n')
 		for i := range top {
-			fmt.Fprintf(b, "           %s\n", tenantWords(&top[i], t.Level))
+			fmt.Fprintf(b, "           %s\n", tenantWords(&top[i], s.Limit, t.Level))
 		}
 		if more := t.Active - len(top); more > 0 {
 			fmt.Fprintf(b, "           and %d that ask for less\n", more)
@@ -43,14 +43,14 @@ func explainShares(b *strings.Builder, s *Stats, cfg *Config, top []TenantState)
 
 // tenantWords says what one tenant has, what it asks for and what it would get. level is
 // the cost per second for each unit of weight that is left to who asks for more.
-func tenantWords(t *TenantState, level float64) string {
+func tenantWords(t *TenantState, limit int, level float64) string {
 	var b strings.Builder
 	name := fmt.Sprintf("%q", t.ID)
 	if t.ID == "" {
 		name = "the others"
 	}
 	fmt.Fprintf(&b, "%s: weight %.3g, %d in use", name, t.Weight, t.InUse)
-	if t.MaxInUse > 0 {
+	if t.MaxInUse < limit {
 		fmt.Fprintf(&b, " of at most %d", t.MaxInUse)
 	}
 	fmt.Fprintf(&b, ", %d waiting; %.3g/s offered, %.3g/s entitled", t.Waiting, t.Offered, t.Entitled)

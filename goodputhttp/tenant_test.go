@@ -140,7 +140,7 @@ func TestRetryAfterOfAQuota(t *testing.T) {
 		{0.4, "3", "2500"},    // 2.5 s
 		{0.01, "100", "1e5"},  // longer than a limiter ever says
 		{1e-6, "1e6", "1e9"},  // 11 days
-		{3000, "1", "1"},      // 0.33 ms
+		{400, "1", "3"},       // 2.5 ms
 		{1.0 / 3, "3", "3e3"}, // 3 s to the nanosecond
 	} {
 		synctest.Test(t, func(t *testing.T) {
