@@ -25,6 +25,20 @@ type Member struct {
 	Min, Max int
 }
 
+// A GroupResult is what the members of a group did with its units.
+type GroupResult struct {
+	Name      string
+	Units     int     // 0 if it was none: a member was played with a baseline
+	PeakInUse int     // the most units that ran at once, over all of the run
+	Used      float64 // units that ran times seconds, in the window
+}
+
+// Share returns the part of the units that ran, mean over the window; false if there
+// was no group.
+func (g *GroupResult) Share(window time.Duration) (float64, bool) {
+	return g.Used / (float64(g.Units) * window.Seconds()), g.Units > 0
+}
+
 func (g *Group) budget(tiers []Tier) admission.BudgetConfig {
 	b := admission.BudgetConfig{Units: g.Units}
 	for _, m := range g.Members {
@@ -69,6 +83,9 @@ func (s *Scenario) validateGroups() error {
 type group struct {
 	budget  *admission.Budget
 	members []*instance
+	result  *GroupResult
+	inUse   int           // units that run
+	since   time.Duration // when that was counted last
 	hungry  time.Duration // as Budget.Hungry said
 	busy    bool          // in a round
 	again   bool          // something has changed in it
@@ -79,12 +96,15 @@ type member struct {
 	*group
 	stake admission.Stake
 	claim admission.Claim // as the budget heard it last
+	inUse int             // of the units that run, its own
 }
 
 // join makes the groups.
 func (w *world) join() error {
+	w.result.Groups = make([]GroupResult, len(w.Groups))
 	for i := range w.Groups {
-		g := &w.Groups[i]
+		g, result := &w.Groups[i], &w.result.Groups[i]
+		result.Name = g.Name
 		budget, err := admission.NewBudget(g.budget(w.Tiers))
 		if err != nil {
 			return err
@@ -96,7 +116,8 @@ func (w *world) join() error {
 		if !ours {
 			continue
 		}
-		play := &group{budget: budget}
+		result.Units = g.Units
+		play := &group{budget: budget, result: result}
 		for _, m := range g.Members {
 			in := w.tiers[m.Tier].instances[0]
 			cfg := *in.tier.Policy.Core
@@ -115,11 +136,35 @@ func (w *world) join() error {
 // ask follows every call of the core of a member.
 func (w *world) ask(in *instance) {
 	m := in.member
-	switch claim := m.stake.Look(w.now, in.core); {
+	claim := m.stake.Look(w.now, in.core)
+	if more := claim.InUse - m.inUse; more != 0 {
+		m.count(w)
+		m.inUse += more
+		m.group.inUse += more
+		m.result.PeakInUse = max(m.result.PeakInUse, m.group.inUse)
+	}
+	switch {
 	case m.busy:
 		m.again = m.again || claim != m.claim
 	case m.stake.Asks(w.now, claim, m.hungry):
 		w.balance(m.group)
+	}
+}
+
+// count adds up what has run since it was counted last, in the window.
+func (g *group) count(w *world) {
+	if d := min(w.now, w.Length) - max(g.since, w.Warmup); d > 0 {
+		g.result.Used += float64(g.inUse) * d.Seconds()
+	}
+	g.since = w.now
+}
+
+// countGroups counts to the end.
+func (w *world) countGroups() {
+	for _, t := range w.tiers {
+		if m := t.instances[0].member; m != nil {
+			m.count(w)
+		}
 	}
 }
 

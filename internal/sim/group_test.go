@@ -117,6 +117,11 @@ func lendsAndTakesBack(t *testing.T, s Scenario, seed uint64) {
 			t.Errorf("b used %.3f of the units from %v to %v, want 0.98", part, u.from, u.to)
 		}
 	}
+	w.finish()
+	g := &w.result.Groups[0]
+	if part, ok := g.Share(w.result.Window); !ok || part < 0.98 || part > 1 || g.PeakInUse != 60 {
+		t.Errorf("both used %.3f of the units, %d at once", part, g.PeakInUse)
+	}
 	t.Logf("b used %.4f and %.4f; a wanted its share at %v", used[0].slots/15/60, used[1].slots/19/60, wants)
 }
 
@@ -171,6 +176,9 @@ func TestGroupOfABaseline(t *testing.T) {
 	r, err := Run(s, 1)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if _, ok := r.Groups[0].Share(r.Window); ok {
+		t.Error("it is said to be a group")
 	}
 	if n := r.Tiers[1].PeakInUse; n != 30 {
 		t.Errorf("a baseline of 30 has run %d", n)

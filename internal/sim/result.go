@@ -20,6 +20,7 @@ type Result struct {
 	Classes []Tally        // one per Scenario.Classes
 	Tenants []TenantResult // in the order in which the classes name them, at most 64
 	Tiers   []TierResult
+	Groups  []GroupResult // one per Scenario.Groups
 	Series  []Bin
 
 	// Capacity is the requests per second that the resources could serve in the

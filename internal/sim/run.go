@@ -60,6 +60,7 @@ func (w *world) finish() {
 		r.Total.add(&r.Classes[i])
 	}
 	w.capacity()
+	w.countGroups()
 }
 
 // Objective returns what in time means for a request without a deadline at the

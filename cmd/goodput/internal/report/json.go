@@ -116,6 +116,15 @@ type run struct {
 	Classes  []tally   `json:"classes"`
 	Tenants  []account `json:"tenants"`
 	Tiers    []tier    `json:"tiers"`
+	Groups   []group   `json:"groups"`
+}
+
+// A group is what tiers that share a resource did with it; units are 0 if they did not.
+type group struct {
+	Name      string `json:"name"`
+	Units     int    `json:"units"`
+	PeakInUse int    `json:"peak_units"`
+	Used      number `json:"used_unit_seconds"`
 }
 
 // An account is what became of one tenant in a run.
@@ -318,7 +327,7 @@ func known(ratio float64) *float64 {
 func runOf(r *sim.Result) run {
 	out := run{
 		Seed: r.Seed, Window: secs(r.Window), Ended: secs(r.Ended), Capacity: number(r.Capacity),
-		Ratio: number(ratio(r)), Total: tallyOf(&r.Total), Classes: []tally{}, Tenants: []account{}, Tiers: []tier{},
+		Ratio: number(ratio(r)), Total: tallyOf(&r.Total), Classes: []tally{}, Tenants: []account{}, Tiers: []tier{}, Groups: []group{},
 	}
 	for i := range r.Classes {
 		out.Classes = append(out.Classes, tallyOf(&r.Classes[i]))
@@ -329,6 +338,9 @@ func runOf(r *sim.Result) run {
 	}
 	for i := range r.Tiers {
 		out.Tiers = append(out.Tiers, tierOf(&r.Tiers[i]))
+	}
+	for _, g := range r.Groups {
+		out.Groups = append(out.Groups, group{Name: g.Name, Units: g.Units, PeakInUse: g.PeakInUse, Used: number(g.Used)})
 	}
 	return out
 }

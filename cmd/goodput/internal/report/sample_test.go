@@ -87,6 +87,7 @@ func (s shape) result(seed uint64) *sim.Result {
 		Name: "service", PeakQueue: s.waiting(0), PeakBytes: 1 << 20, PeakInUse: 60,
 		PeakAge: 180 * time.Millisecond, Arrivals: r.Total.Attempts, Served: r.Total.Served, Refused: r.Total.Refused, Capacity: 1200,
 	}}
+	r.Groups = []sim.GroupResult{{Name: "database", Units: 60, PeakInUse: 60, Used: 2950}}
 	if s.name == "unbounded_fifo" {
 		r.Tiers[0].PeakQueue = s.waiting(60)
 	}

@@ -17,7 +17,7 @@ import (
 //	POLICY[.SCOPE].METRIC OP VALUE
 //	POLICY[.SCOPE].METRIC between VALUE and VALUE
 //
-// SCOPE is a class, a tier or a tenant, in this order if they are called alike, METRIC a name of the table in metric.go, OP one of
+// SCOPE is a class, a tier, a group or a tenant, in this order if they are called alike, METRIC a name of the table in metric.go, OP one of
 // >=, <=, >, < and ==. The value has the unit of the metric.
 type Criterion struct {
 	Text   string // as written
@@ -148,22 +148,26 @@ func (r *reader) subject(c *Criterion, n strictyaml.Node, text string) bool {
 		return false
 	}
 	c.unit = m.unit
-	class, tier := r.classIndex(c.Scope), r.tierIndex(c.Scope)
+	class, tier, group := r.classIndex(c.Scope), r.tierIndex(c.Scope), r.groupIndex(c.Scope)
 	switch {
 	case c.Scope == "" && m.all != nil:
 		c.read = m.all
 	case c.Scope == "" && m.tally != nil:
 		c.read = func(r *sim.Result) (float64, bool) { return m.tally(&r.Total) }
+	case c.Scope == "" && m.group != nil:
+		c.read = m.mostUsed
 	case c.Scope == "":
 		c.read = func(r *sim.Result) (float64, bool) { return m.most(r.Tiers) }
 	case class >= 0 && m.tally != nil:
 		c.read = func(r *sim.Result) (float64, bool) { return m.tally(&r.Classes[class]) }
 	case tier >= 0 && m.tier != nil:
 		c.read = func(r *sim.Result) (float64, bool) { return m.tier(&r.Tiers[tier]), true }
-	case class < 0 && tier < 0 && !r.isTenant(c.Scope):
-		n.Fail("%q in %q is neither a class nor a tier nor a tenant", c.Scope, text)
+	case group >= 0 && m.group != nil:
+		c.read = func(r *sim.Result) (float64, bool) { return m.group(r, &r.Groups[group]) }
+	case class < 0 && tier < 0 && group < 0 && !r.isTenant(c.Scope):
+		n.Fail("%q in %q is neither a class nor a tier nor a group nor a tenant", c.Scope, text)
 		return false
-	case class < 0 && tier < 0 && m.tally != nil:
+	case class < 0 && tier < 0 && group < 0 && m.tally != nil:
 		scope := c.Scope
 		c.read = func(r *sim.Result) (float64, bool) { return ofTenant(r, scope, m.tally) }
 	default:

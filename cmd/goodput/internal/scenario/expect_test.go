@@ -17,8 +17,9 @@ func expecting(t *testing.T, criterion string) *File {
 name: x
 length: 10s
 tiers:
-  - {name: front, service: 50ms fixed, policy: {limit: 60}}
-  - {name: back, service: 50ms fixed, policy: {limit: 60}}
+  - {name: front, service: 50ms fixed, slots: 60, policy: {limit: 60}}
+  - {name: back, service: 50ms fixed, slots: 60, policy: {limit: 60}}
+groups: [{name: alone, units: 9, members: [{tier: front}]}, {name: other, units: 60, members: [{tier: back}]}]
 classes:
   - {name: web, load: 1x, tenant: acme}
   - {name: batch, load: 1x, tenant: crowd, tenants: 1000}
@@ -41,6 +42,7 @@ func result(policy string, seed uint64) *sim.Result {
 			{Name: "back", PeakQueue: 90, PeakBytes: 4 << 20, PeakInUse: 61, PeakBehind: 4, PeakAge: 300 * time.Millisecond, Restarts: 2},
 		},
 	}
+	r.Groups = []sim.GroupResult{{Name: "alone"}, {Name: "other", Units: 60, PeakInUse: 59, Used: 60 * 10 * 0.875}}
 	r.Total = sim.Tally{
 		Requests: 36_000, InTime: 11_400, Late: 600, Refused: 23_000, Failed: 1000, Attempts: 40_000, Served: 12_000,
 		Work: 100 * time.Second, Wasted: 5 * time.Second, Parts: 11_400 * 0.75, Asked: 72_000, Granted: 24_000,
@@ -126,6 +128,10 @@ func TestCriteria(t *testing.T) {
 		{"goodput.batch.p50 < 1h", false, "none"}, // nobody of them was served
 		{"goodput.back.peak_queue == 90", true, "90"},
 		{"goodput.front.restarts == 1", true, "1"},
+		{"goodput.peak_used == 59", true, "59"},
+		{"goodput.other.peak_used == 59", true, "59"},
+		{"goodput.other.used_share == 0.875", true, "0.8750"},
+		{"goodput.alone.used_share >= 0", false, "none"}, // it was no group
 
 		{"fifo.in_time >= 0", false, "none"}, // was not run
 	} {

@@ -12,7 +12,7 @@ func (r *reader) groups() {
 		m := n.Map()
 		nameNode := m.Need("name", "database")
 		g := sim.Group{Name: label(nameNode)}
-		if slices.ContainsFunc(r.file.Sim.Groups, func(o sim.Group) bool { return o.Name == g.Name && g.Name != "" }) {
+		if r.groupIndex(g.Name) >= 0 {
 			nameNode.Fail("two groups are called %s", g.Name)
 		}
 		g.Units = int(m.Need("units", "60").Whole(1, maxRequests))
@@ -29,4 +29,19 @@ func (r *reader) groups() {
 		m.Done()
 		r.file.Sim.Groups = append(r.file.Sim.Groups, g)
 	}
+}
+
+// groupIndex returns -1 for a name that no group has.
+func (r *reader) groupIndex(name string) int {
+	return slices.IndexFunc(r.file.Sim.Groups, func(g sim.Group) bool { return g.Name == name && name != "" })
+}
+
+// mostUsed is the value of the group that has most.
+func (m metric) mostUsed(r *sim.Result) (v float64, ok bool) {
+	for i := range r.Groups {
+		if one, is := m.group(r, &r.Groups[i]); is {
+			v, ok = max(v, one), true
+		}
+	}
+	return v, ok
 }

@@ -9,13 +9,14 @@ import (
 )
 
 // A metric is a number of a result that a criterion can be about. Exactly one of
-// the three functions is set: of the run as a whole, of all or of one class or tenant,
-// of all or of one tier.
+// the four functions is set: of the run as a whole, of all or of one class or tenant,
+// of all or of one tier, of all or of one group.
 type metric struct {
 	unit  unit
 	all   func(*sim.Result) (float64, bool)
 	tally func(*sim.Tally) (float64, bool)
 	tier  func(*sim.TierResult) float64
+	group func(*sim.Result, *sim.GroupResult) (float64, bool)
 }
 
 // metrics are those of sim.Result, sim.Tally and sim.TierResult by the names of
@@ -56,6 +57,8 @@ var metrics = map[string]metric{
 	"peak_behind": {unit: count, tier: func(t *sim.TierResult) float64 { return float64(t.PeakBehind) }},
 	"peak_bytes":  {unit: size, tier: func(t *sim.TierResult) float64 { return float64(t.PeakBytes) }},
 	"peak_age":    {unit: span, tier: func(t *sim.TierResult) float64 { return t.PeakAge.Seconds() }},
+	"peak_used":   {unit: count, group: func(_ *sim.Result, g *sim.GroupResult) (float64, bool) { return float64(g.PeakInUse), g.Units > 0 }},
+	"used_share":  {unit: share, group: func(r *sim.Result, g *sim.GroupResult) (float64, bool) { return g.Share(r.Window) }},
 	"restarts":    {unit: count, tier: func(t *sim.TierResult) float64 { return float64(t.Restarts) }},
 }
 
@@ -101,6 +104,8 @@ func (m metric) whose() string {
 		return "of a class or a tenant"
 	case m.tier != nil:
 		return "of a tier"
+	case m.group != nil:
+		return "of a group"
 	}
 	return "of the whole run"
 }
