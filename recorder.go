@@ -71,7 +71,7 @@ func (rec *recorder) note(s *Slot, o Outcome, now time.Duration, sample bool) {
 		if r.sized != 0 {
 			size = r.sized
 		}
-		p.batch.Add(service, hold, int(r.cost), size)
+		p.batch.AddSized(service, hold, int(r.cost), r.size, size)
 	}
 	if p.ended[o] == nil {
 		p.ended[o] = new(hist.Histogram)

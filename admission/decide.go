@@ -268,6 +268,9 @@ func (c *Core) queued(w *Waiter, sign int) {
 	c.waiting, l.n, f.row.n = c.waiting+sign, l.n+sign, f.row.n+sign
 	c.cost, l.cost, f.row.cost = c.cost+cost, l.cost+cost, f.row.cost+cost
 	c.bytes += int64(sign) * w.bytes
+	if l.sized += float64(cost) * float64(w.size); l.n == 0 {
+		l.sized = 0 // what rounding has left
+	}
 	if w.retry {
 		l.retries += sign
 	}

@@ -251,9 +251,9 @@ func (d Derivation) String() string {
 	}
 	switch d.Sizes {
 	case SizeTrusted:
-		fmt.Fprintf(&b, "; sizes are trusted: %s + %s a unit explain %.2g%% of the variance", brief(d.SizeBase), brief(d.SizeEach), 100*d.Explained)
+		fmt.Fprintf(&b, "; sizes are trusted: %s + %s a unit explain %.3g%% of the variance", brief(d.SizeBase), brief(d.SizeEach), 100*d.Explained)
 	case SizeIgnored:
-		fmt.Fprintf(&b, "; sizes are ignored: they explain %.2g%% of the variance", 100*d.Explained)
+		fmt.Fprintf(&b, "; sizes are ignored: they explain %.3g%% of the variance", 100*d.Explained)
 	}
 	return b.String()
 }

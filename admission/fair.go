@@ -161,6 +161,7 @@ func (f *flow) leaf() *flow {
 type lane struct {
 	fair            // between tenants
 	n, cost int     // that wait, and their cost
+	sized   float64 // sum of cost x size of those that wait
 	parked  int     // of that cost, what waits for the ceiling of its tenant
 	retries int     // of those that wait
 	passed  int     // grants to higher priorities since this one last had its turn

@@ -36,7 +36,7 @@ func (m *model) need(size int) time.Duration {
 
 // planned is whether the deadlines of those that wait are looked at one by one.
 func (m *model) planned() bool {
-	return m.num.sizes.trusted() && m.order == EDF && m.limit > 0 && m.cfg.Overflow == Displace
+	return m.num.sizes.trusted() && (m.cfg.Order == EDF || m.cfg.Order == Auto) && m.limit > 0 && m.cfg.Overflow == Displace
 }
 
 // inTime returns who must go so that nobody of the priority of p is predicted to be
@@ -46,11 +46,16 @@ func (m *model) inTime(p *place) (victims []*place, ok bool) {
 		return nil, true
 	}
 	z := m.num.sizes
-	ahead := 0
+	var cost, sized [priorities]float64 // of the priorities above
 	for _, q := range m.queue {
 		if q.Priority < p.Priority {
-			ahead += q.Cost
+			cost[q.Priority-1] += float64(q.Cost)
+			sized[q.Priority-1] += float64(q.Cost) * float64(q.Size)
 		}
+	}
+	ahead := 0.0
+	for i := range cost {
+		ahead += (z.base*cost[i] + z.each*sized[i]) * z.held / float64(m.limit)
 	}
 	all := slices.Concat(m.line(p.Priority), []*place{p})
 	slices.SortStableFunc(all, func(a, b *place) int {
@@ -66,7 +71,7 @@ func (m *model) inTime(p *place) (victims []*place, ok bool) {
 		for i, q := range all {
 			somebody = somebody || !p.retry() || q.retry()
 			slots := float64(m.limit)
-			wait := max(float64(ahead)/m.num.rate+before/slots, before/(slots*min(m.num.part[p.Priority-1], 1)))
+			wait := max(ahead+before/slots, before/(slots*min(m.num.part[p.Priority-1], 1)))
 			if somebody && m.now+seconds(wait+z.mean(q.Size)) > q.due() {
 				late = i
 				break

@@ -135,9 +135,11 @@ func (l *line) check() error {
 
 // foresees reports whether newcomers to a flow are decided about by its schedule. Those
 // whose deadline is within the objective are then bound by nothing else: see depthFor.
+// Under Auto the order is EDF as soon as somebody waits.
 func (c *Core) foresees(f *flow) bool {
 	displaces := c.cfg.Overflow == Displace || c.cfg.Overflow == LatestOnly
-	return c.service.sizes.trusted() && displaces && c.order == EDF && c.limit > 0 && f.line.replan()
+	edf := c.cfg.Order == EDF || c.cfg.Order == Auto
+	return c.service.sizes.trusted() && displaces && edf && c.limit > 0 && f.line.replan()
 }
 
 // foresee chooses who gives way so that everybody in the flow is predicted to be in
@@ -184,13 +186,15 @@ type walk struct {
 }
 
 func (c *Core) walk(r *Request, f *flow) walk {
-	units := c.before(f.whole(), 0)
+	z, all, rate := &c.service.sizes, float64(c.limit), c.rate()
+	ahead := float64(c.before(f.whole(), 0)) / rate
 	for i := range c.lanes[:r.Priority-1] {
-		units += c.lanes[i].cost - c.lanes[i].parked
+		if l := &c.lanes[i]; l.cost > l.parked {
+			ahead += (z.base*float64(l.cost) + z.each*l.sized) * z.held / all * (1 - float64(l.parked)/float64(l.cost))
+		}
 	}
-	all, rate := float64(c.limit), c.rate()
 	return walk{
-		sizes: &c.service.sizes, now: c.now, ahead: float64(units) / rate,
+		sizes: z, now: c.now, ahead: ahead,
 		all: all, own: all * min(c.entitled(f)/rate, 1), rank: c.newcomer.rank,
 	}
 }

@@ -161,16 +161,14 @@ func (s *sizing) observe(p *pairs) {
 			s.next = (s.next + 1) % maxPairs
 		}
 	}
-	n := len(s.last)
-	if n < fewestPairs || s.fresh == 0 || s.fresh < n/refitParts {
-		return
+	switch n := len(s.last); {
+	case n < fewestPairs:
+	case s.same >= n:
+		s.use, s.fresh = SizeScales, 0
+	case s.fresh > 0 && s.fresh >= n/refitParts:
+		s.fresh = 0
+		s.fit()
 	}
-	s.fresh = 0
-	if s.same >= n {
-		s.use = SizeScales
-		return
-	}
-	s.fit()
 }
 
 // pairSums are the means, variances and covariance of the pairs.
