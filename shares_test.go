@@ -146,6 +146,37 @@ func TestCeilingOfATenant(t *testing.T) {
 	}
 }
 
+// A grant that comes while its caller leaves goes back to the account that it was on.
+func TestDeclineGivesBackTheShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New(Config{Limit: limit.Fixed(1), Depth: 10, Tenants: &Tenants{Rows: []Tenant{{ID: "a", MaxInUse: 1}}}})
+		declined := 0
+		for range 50 { // whether the grant or the end of its context is seen first is chance
+			slot := mustAcquire(t, l)
+			late := ownContext{WithTenant(context.Background(), "a"), make(chan struct{})}
+			done := make(chan error)
+			go func() {
+				slot, err := l.Acquire(late)
+				slot.Release()
+				done <- err
+			}()
+			synctest.Wait()
+			slot.Release()
+			close(late.done)
+			if <-done != nil {
+				declined++
+			}
+			if n := account(t, l, "a").InUse; n != 0 {
+				t.Fatalf("%d in use by the tenant after it left", n)
+			}
+		}
+		if declined == 0 {
+			t.Error("nobody left at the moment of its grant")
+		}
+		checkEmpty(t, l)
+	})
+}
+
 // A priority has its reserve while those above it want everything.
 func TestReserve(t *testing.T) {
 	served := func(r Reserve) (background int) {
