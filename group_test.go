@@ -351,6 +351,43 @@ func work(l *Limiter, rng *rand.Rand, now, most *atomic.Int64) {
 	slot.Release()
 }
 
+// Whoever has changed after it was looked at in a round asks for another one, although
+// nobody was hungry when the round began.
+func TestGroupHearsDuringARound(t *testing.T) {
+	g := pair(4)
+	a, b := g.Limiter("a"), g.Limiter("b")
+	slot := mustAcquire(t, a)
+	mustAcquire(t, a)
+	looked := make(chan struct{}, 100)
+	now := a.enter()
+	a.journal = func(c call) {
+		if c.op == "next" {
+			looked <- struct{}{}
+		}
+	}
+	a.leave(now)
+	for len(looked) > 0 {
+		<-looked
+	}
+	b.mu.Lock() // the round stops here
+	done := make(chan struct{})
+	go func() {
+		g.balance()
+		close(done)
+	}()
+	<-looked
+	slot.Release() // a has a unit that it does not want
+	g.mu.Lock()
+	again := g.again
+	g.mu.Unlock()
+	b.mu.Unlock()
+	<-done
+	if !again {
+		t.Error("what a released is not known to the round, and nobody asked for another")
+	}
+	checkGroup(t, g, false)
+}
+
 // Whoever asks while another goroutine plays a round leaves a note and waits for nobody;
 // who plays finds it.
 func TestGroupLeavesANote(t *testing.T) {

@@ -46,7 +46,7 @@ func newPool(t *testing.T, cfg BudgetConfig, core func(i int) Config) *pool {
 // patient is a core that queues whatever comes.
 func patient(int) Config { return Config{Depth: 1000, Order: FIFO, MaxWait: time.Hour} }
 
-// round plays rounds until nobody asks for another.
+// round plays rounds until the budget is settled; then nobody asks for another.
 func (p *pool) round() {
 	p.t.Helper()
 	for n := 0; ; n++ {
@@ -61,19 +61,15 @@ func (p *pool) round() {
 			p.check()
 		}
 		p.hungry = p.budget.Hungry()
-		if !p.asked() {
-			return
+		if p.budget.Settled() {
+			break
 		}
 	}
-}
-
-func (p *pool) asked() bool {
 	for i := range p.cores {
 		if p.stakes[i].Asks(p.now, p.stakes[i].Look(p.now, p.cores[i]), p.hungry) {
-			return true
+			p.t.Fatalf("member %d asks although all is settled: %+v", i, p.budget.members)
 		}
 	}
-	return false
 }
 
 // after is what follows each call of core i.
