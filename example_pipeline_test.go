@@ -66,7 +66,7 @@ func Example_pipeline() {
 		return [3]int{decode.Stats().Waiting, enrich.Stats().Waiting, store.Stats().Waiting}
 	}
 	for waiting() != [3]int{1, 4, 2} { // until nothing can move any more
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // wall clock: an example has no bubble of synctest
 	}
 	fmt.Println("stuck: produced", len(produced), "of 100, and the producer waits")
 
@@ -100,7 +100,7 @@ func Example_latestOnly() {
 	}
 	waiting := func(n int) {
 		for lim.Stats().Waiting != n {
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // wall clock: as above
 		}
 	}
 	go report("bus 7", "at the bridge")
