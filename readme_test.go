@@ -42,6 +42,24 @@ func Example_readmeDo() {
 	}
 }
 
+func Example_readmeShares() {
+	ctx := context.Background()
+
+	lim := goodput.New(goodput.Config{
+		Limit:     limit.Fixed(60),
+		Objective: 400 * time.Millisecond,
+		Tenants: &goodput.Tenants{Rows: []goodput.Tenant{
+			{ID: "acme", Weight: 3},
+			{ID: "batch", MaxInUse: 20, Highest: goodput.Background},
+		}}, // all others together are one tenant, in 64 buckets among themselves
+		Reserve: goodput.Reserve{Default: 0.2}, // while critical work wants everything
+	})
+	slot, err := lim.AcquireWork(ctx, goodput.Work{Tenant: "acme", Cost: 2})
+	defer slot.Release()
+	fmt.Println(err, lim.Tenants(1)[0].ID, lim.Tenants(1)[0].InUse)
+	// Output: <nil> acme 2
+}
+
 func Example_readmeDrain() {
 	ctx := context.Background()
 	lim := goodput.New(goodput.Config{Limit: limit.Fixed(60)})

@@ -30,8 +30,8 @@ type TenantState struct {
 	Quotaed  uint64 // offers refused for its quota, among Refused
 }
 
-// TopTenants returns the accounts of at most n tenants, those that ask for most first.
-// It costs as much as there are rows. Without Tenants there are none.
+// TopTenants returns the accounts of at most n tenants, those that ask for most first,
+// of equals those that have most in use and waiting. It costs as much as there are rows. Without Tenants there are none.
 func (c *Core) TopTenants(now time.Duration, n int) []TenantState {
 	c.tick(now)
 	if c.cfg.Tenants == nil || n <= 0 {
@@ -43,7 +43,9 @@ func (c *Core) TopTenants(now time.Duration, n int) []TenantState {
 			all = append(all, c.state(t))
 		}
 	}
-	slices.SortStableFunc(all, func(a, b TenantState) int { return cmp.Compare(b.Offered, a.Offered) })
+	slices.SortStableFunc(all, func(a, b TenantState) int {
+		return cmp.Or(cmp.Compare(b.Offered, a.Offered), cmp.Compare(b.InUse+b.WaitingCost, a.InUse+a.WaitingCost))
+	})
 	return all[:min(n, len(all))]
 }
 
