@@ -101,7 +101,7 @@ func TestQuotaRefusalsAreShared(t *testing.T) {
 		if refused("a") != a {
 			t.Error("a value that is right to a millisecond is not shared")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		if refused("a") == a {
 			t.Error("a value is shared that is too long by more than a millisecond")
 		}
@@ -172,6 +172,20 @@ func TestSetSizeAndSetCost(t *testing.T) {
 		least := service(func(s *Slot) { s.SetSize(-5) })
 		if one != least || third >= one {
 			t.Errorf("a unit of size needs %v; with size 3 %v, with -5 %v", one, third, least)
+		}
+		l := New(Config{Limit: limit.Fixed(1)})
+		slot, err := l.AcquireWork(context.Background(), Work{Size: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slot.SetSize(6)
+		time.Sleep(90 * time.Millisecond)
+		slot.Release()
+		var got, want admission.Batch
+		l.rec.gather(&got)
+		want.AddSized(90*time.Millisecond, 90*time.Millisecond, 1, 2, 6)
+		if got != want {
+			t.Error("the sample is not of an offered size of 2 and an actual one of 6")
 		}
 		if other := service(func(s *Slot) { s.SetCost(50) }); other != one {
 			t.Errorf("SetCost changes the sample: %v, want %v", other, one)

@@ -35,7 +35,7 @@ type stripe struct {
 	_     [64]byte // the next stripe begins on another cache line
 }
 
-// maxStripes bounds the memory: a stripe is 6 KiB, and 2 KiB per outcome that
+// maxStripes bounds the memory: a stripe is 7 KiB, and 2 KiB per outcome that
 // occurs. Four bear 100 million ends per second; the timed ones are far fewer.
 const maxStripes = 4
 
