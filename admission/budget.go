@@ -31,9 +31,9 @@ import (
 //     of it; no unit is with somebody who does not want it while another wants more.
 //
 // Each step concerns one member, so its lock is enough; a driver with locks holds none
-// of two members at once, and none of the budget while it holds a member's. Between
-// rounds no member asks anything of the budget unless it wants more than it has,
-// or somebody does and it has more than it wants.
+// of two members at once, and none of the budget while it holds a member's. No member
+// asks for a round unless it wants more than it has, gives back what it has borrowed, or
+// has more than it wants while another is hungry.
 //
 // # Whole units
 //

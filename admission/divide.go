@@ -16,9 +16,9 @@ type part struct {
 // weight, within lo and hi, and in all as many as total, or what all lo or hi add up to.
 //
 // Where that does not come out even, each next unit goes to the part whose
-// (units - base) / weight with it is least, the first of equals: D'Hondt, of all ways to
-// round the one in which nobody loses a unit because there are more of them (Balinski,
-// Young, "Fair Representation", 1982). The level is found as if units were not whole, what is
+// (units - base) / weight with it is least, the first of equals: D'Hondt. With the largest
+// remainder somebody may lose a unit because there is one more of them; here nobody does
+// (Balinski, Young, "Fair Representation", 1982). The level is found as if units were not whole, what is
 // below it is given at once, and at most one or two for each part are left.
 func divide(total int, parts []part) {
 	left := total

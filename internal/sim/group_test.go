@@ -48,9 +48,9 @@ func checkGroups(t *testing.T, w *world) {
 				t.Fatalf("at %v: %v", w.now, err)
 			}
 			s := in.stats(w.now)
-			sum += max(s.Limit, in.tier.inUse)
-			if s.InUse != in.tier.inUse { // of cost 1
-				t.Fatalf("at %v: %d in use, the core of %q says %d", w.now, in.tier.inUse, in.tier.Name, s.InUse)
+			sum += max(s.Limit, in.tier.taken)
+			if s.InUse != in.tier.taken || in.tier.behind > 0 {
+				t.Fatalf("at %v: %d in use, the core of %q says %d", w.now, in.tier.taken, in.tier.Name, s.InUse)
 			}
 		}
 		if sum > m.budget.Units() {
@@ -163,6 +163,51 @@ func TestGroupShares(t *testing.T) {
 			want := share * 1200 * r.Window.Seconds()
 			if got := float64(r.Classes[i].Served); math.Abs(got-want) > 3*math.Sqrt(want) {
 				t.Errorf("seed %d: %q served %v, want %v", seed, r.Classes[i].Name, got, want)
+			}
+		}
+	}
+}
+
+// Members of every kind, costs, deadlines too short to wait, and bursts of all of them at
+// once: more is never in use than there is, and all that was asked for is accounted for.
+func TestGroupOfAnything(t *testing.T) {
+	for seed := uint64(1); seed <= 3; seed++ {
+		s := lending(Dist{Kind: Lognormal, Mean: 50 * ms, CV: 2})
+		s.Length = 20 * time.Second
+		third := s.Tiers[1]
+		third.Name, third.Policy.Core = "c", &admission.Config{Limit: limit.Fixed(10), Depth: admission.NoQueue}
+		s.Tiers = append(s.Tiers, third)
+		bursts := func(rate float64) Arrivals {
+			return Arrivals{Rate: rate / 4, Bursts: Bursts{Rate: 4 * rate, On: 300 * ms, Off: 700 * ms}}
+		}
+		s.Classes = []Class{
+			{Tier: 0, Arrivals: bursts(300), Cost: 4, Deadlines: []Deadline{{60 * ms, 1}, {time.Second, 1}}},
+			{Tier: 0, Arrivals: bursts(300), Patience: Vanishes, Deadlines: []Deadline{{400 * ms, 1}}},
+			{Tier: 1, Arrivals: bursts(600), Retry: Retry{Attempts: 3}, Deadlines: []Deadline{{time.Second, 1}}},
+			{Tier: 2, Arrivals: bursts(400), Cost: 2, Told: Hearsay{CV: 1}},
+		}
+		s.Groups[0].Members = []Member{{Tier: 0, Weight: 2, Max: 50}, {Tier: 1, Min: 3}, {Tier: 2}}
+		if err := s.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		w, err := newWorld(&s, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := 0; w.step(); n++ {
+			if n%13 == 0 { // a prime: any state
+				checkGroups(t, w)
+			}
+		}
+		w.finish()
+		r := w.result
+		if g := r.Groups[0]; g.PeakInUse != 60 {
+			t.Errorf("seed %d: %d units at most, want all 60 at once sometimes", seed, g.PeakInUse)
+		}
+		for i := range r.Classes {
+			c := &r.Classes[i]
+			if c.Requests == 0 || c.InTime == 0 || c.InTime+c.Late+c.Refused+c.Failed != c.Requests {
+				t.Errorf("seed %d: class %d: %d requests, %d in time, %d late, %d refused", seed, i, c.Requests, c.InTime, c.Late, c.Refused)
 			}
 		}
 	}
