@@ -15,6 +15,7 @@
 //	Observe   what a window of service times showed
 //	Lend      hand out the free slots for a fast path; Settle takes them back
 //	SetLimit, Reconfigure, Drain
+//	Resize    a Budget has granted the core of a member another limit
 //
 // and after each of them takes what else was decided from Next until it is
 // empty. Every call that frees capacity has dispatched before it returns: there
