@@ -27,6 +27,15 @@
 // because a queue that never empties makes everybody late and serves nobody.
 // [Limiter.Explain] shows the arithmetic.
 //
+// # Who gets what there is
+//
+// Without a word about it, who sends most. [Config.Tenants] gives each tenant a share by
+// weight, a quota and a ceiling, [Config.Reserve] leaves a part to each priority, and
+// [Work.User] has the same users shed everywhere. A [Group] is several limiters under one
+// budget that lend what they do not use. [Limiter.Tenants] and [Limiter.Explain] say who
+// has what. All of it costs nothing where it is not used; with Tenants or a Reserve every
+// request takes the lock.
+//
 // # Words
 //
 // The deadline is when the caller stops caring: that of its context, or
