@@ -1,16 +1,21 @@
 package admission
 
-import "slices"
+import (
+	"fmt"
+	"math"
+	"slices"
+)
 
 // The calls of the model other than offer.
 
-func (m *model) release(e End) {
+func (m *model) release(e End, p *place) {
 	if e.Exempt {
 		m.probe--
 		return
 	}
 	m.inUse, m.runs = m.inUse-max(e.Cost, 1), m.runs-1
 	m.counts.outcomes[e.Outcome]++
+	m.account(p, e)
 	m.dispatch()
 }
 
@@ -35,57 +40,155 @@ func (m *model) setLimit(n int) {
 		m.counts.limitChanges++
 	}
 	m.limit = n
-	m.dropAll(TooCostly, func(p *place) bool { return n > 0 && p.Cost > n })
+	m.dropAll(TooCostly, func(p *place) bool { return n > 0 && p.Cost > n || p.owner.MaxInUse > 0 && p.Cost > p.owner.MaxInUse })
 	m.dispatch()
 }
 
 func (m *model) dropAll(why Reason, pick func(*place) bool) {
-	for pr := Critical; pr <= Background; pr++ {
-		for _, p := range m.line(pr) {
-			if pick(p) {
-				m.tell(p, why)
-			}
+	for _, p := range slices.Clone(m.queue) {
+		if pick(p) {
+			m.tell(p, why)
 		}
 	}
 }
 
-func (m *model) reconfigure(cfg Config, limit int) {
+func (m *model) reconfigure(cfg Config, c *Core, limit int, dropped []*place) error {
 	if m.cfg.Order != Auto && cfg.Order == Auto {
-		m.order = FIFO
+		m.setOrder(FIFO)
 	}
-	m.configure(cfg)
+	m.configure(cfg, c)
 	for len(m.queue) > m.cfg.MaxItems {
-		m.tell(m.hindmost(0), QueueFull)
+		if err := m.crop(&dropped, QueueFull); err != nil {
+			return err
+		}
 	}
-	for _, b := m.sums(); b > m.cfg.MaxBytes; _, b = m.sums() {
-		m.tell(m.hindmost(1), BytesFull)
+	for m.bytes() > m.cfg.MaxBytes {
+		if err := m.crop(&dropped, BytesFull); err != nil {
+			return err
+		}
 	}
 	m.setLimit(limit)
+	return nil
 }
 
-// hindmost is who gives way first of those that hold at least so many bytes.
-func (m *model) hindmost(bytes int64) *place {
-	for pr := Background; ; pr-- {
-		l := m.line(pr)
-		if m.order != NewestFirst {
-			slices.Reverse(l)
-		}
-		for _, retries := range []bool{true, false} {
-			from := l
-			if retries {
-				from = m.queue // retries in the order of offer
-			}
-			for _, p := range from {
-				if p.Priority == pr && p.Bytes >= bytes && (!retries || p.retry()) {
-					return p
-				}
-			}
+// crop tells the next of those that the core says have no place any more. Which tenant
+// that is matters little; nobody of a lower priority stays, and no retry before a first
+// attempt of its own line.
+func (m *model) crop(dropped *[]*place, why Reason) error {
+	if len(*dropped) == 0 {
+		return fmt.Errorf("the core keeps more than its caps")
+	}
+	p := (*dropped)[0]
+	*dropped = (*dropped)[1:]
+	for _, q := range m.queue {
+		same := q.turn() == p.turn() && q.bucket == p.bucket
+		if (why != BytesFull || q.Bytes > 0) && (q.Priority > p.Priority || same && q.retry() && !p.retry()) {
+			return fmt.Errorf("%s with attempt %d has to leave while %s with attempt %d stays", p.Priority, p.Attempt, q.Priority, q.Attempt)
 		}
 	}
+	m.tell(p, why)
+	return nil
+}
+
+// share makes the owners what the configuration says.
+func (m *model) share(c *Core) {
+	for i := range m.credit {
+		if m.reserve(Priority(i+1)) == 0 {
+			m.credit[i] = 0
+		}
+	}
+	m.owners = slices.DeleteFunc(m.owners, func(o *owner) bool { return o.gone && o.inUse == 0 && m.holds(o) == 0 })
+	t := m.cfg.Tenants
+	if t == nil {
+		for _, o := range m.owners {
+			o.inUse, o.MaxInUse = 0, 0 // slots of theirs may end where nobody sees whose they are
+			m.unpark(o)
+			o.gone = o != m.owners[0]
+		}
+		if m.named != nil {
+			m.era++
+		}
+		m.named, m.rest = nil, nil
+		return
+	}
+	if m.rest == nil || len(m.rest.inner[0]) != t.buckets() {
+		if m.rest != nil {
+			m.rest.gone, m.rest.ID = true, "\x00"
+		}
+		m.rest = newOwner(t.Others, c.rows[c.rest], t.buckets())
+		m.rest.at = m.now
+		m.owners = append(m.owners, m.rest)
+	}
+	m.set(m.rest, t.Others)
+	m.named = map[string]*owner{}
+	for _, tenant := range t.Rows {
+		i := slices.IndexFunc(m.owners, func(o *owner) bool { return o.ID == tenant.ID })
+		if i < 0 {
+			i = len(m.owners)
+			m.owners = append(m.owners, newOwner(tenant, c.table[tenant.ID], 0))
+			m.owners[i].at = m.now
+		} else if m.owners[i].gone {
+			m.seen["revived"]++
+		}
+		m.set(m.owners[i], tenant)
+		m.named[tenant.ID] = m.owners[i]
+	}
+	for _, o := range m.owners[1:] {
+		o.gone = o != m.rest && m.named[o.ID] != o
+	}
+}
+
+// set takes what the configuration says about an owner.
+func (m *model) set(o *owner, t Tenant) {
+	if t.Quota != o.Quota {
+		o.fill(m.now) // at the old rate
+		if o.left = min(o.left, t.Quota.burst()); o.Quota.Rate == 0 {
+			o.left = t.Quota.burst()
+		}
+	}
+	o.Tenant, o.Weight, o.gone = t, t.weight(), false
+	m.unpark(o)
+}
+
+// setWeight clamps to what New would accept beside the weights of the others.
+func (m *model) setWeight(id string, w float64) {
+	if m.cfg.Tenants == nil {
+		return
+	}
+	o := m.named[id]
+	if o == nil {
+		o = m.rest
+	}
+	within := w
+	if math.IsNaN(w) {
+		within = 1
+	}
+	within = min(max(within, 1e-12), 1e12)
+	for _, p := range m.owners[1:] {
+		if p != o && !p.gone {
+			within = min(max(within, p.Weight/1e6), p.Weight*1e6)
+		}
+	}
+	if within != w {
+		m.counts.clamped++
+		m.seen["clamped"]++
+	}
+	o.Weight = within
+	m.dispatch()
+}
+
+// holds is how many of an owner wait.
+func (m *model) holds(o *owner) (n int) {
+	for _, p := range m.queue {
+		if p.owner == o {
+			n++
+		}
+	}
+	return n
 }
 
 func (m *model) lend() int {
-	if len(m.queue) > 0 || m.drain || m.lent > 0 {
+	if len(m.queue) > 0 || m.drain || m.lent > 0 || m.cfg.Tenants != nil || m.cfg.Reserve != (Reserve{}) {
 		return 0
 	}
 	m.lent = max(0, m.free())
@@ -106,16 +209,20 @@ func (m *model) settle(s Settlement) {
 
 // stats are those that the model knows.
 func (m *model) stats() Stats {
-	cost, bytes := m.sums()
 	s := Stats{
-		Limit: m.limit, InUse: m.inUse, Running: m.runs, Waiting: len(m.queue), WaitingCost: cost,
-		WaitingBytes: bytes, Exempt: m.probe, Age: m.age(), Order: m.order, Draining: m.drain,
+		Limit: m.limit, InUse: m.inUse, Running: m.runs, Waiting: len(m.queue),
+		WaitingCost: m.cost(func(*place) bool { return true }), WaitingBytes: m.bytes(),
+		Exempt: m.probe, Age: m.age(true), Order: m.order, Draining: m.drain,
 		Arrivals: m.counts.arrivals, Immediate: m.counts.immediate, Dequeued: m.counts.dequeued,
 		Outcomes: m.counts.outcomes, Refusals: m.counts.refusals,
 		ExemptAdmitted: m.counts.exempt, LimitChanges: m.counts.limitChanges,
 	}
 	for _, p := range m.queue {
 		s.WaitingBy[p.Priority-1] += p.Cost
+	}
+	if t := m.cfg.Tenants; t != nil {
+		s.Tenants.Rows, s.Tenants.Clamped = 1+len(t.Rows), m.counts.clamped
+		s.Tenants.Capped = m.cost(func(p *place) bool { return p.turn().parked })
 	}
 	return s
 }

@@ -29,6 +29,9 @@ type duel struct {
 	batch   Batch
 	last    string // operation
 	sizes   int    // how much the sizes of samples say
+
+	flood bool     // more comes than can be served
+	was   *Tenants // those of before, to come back soon; nil: they need not
 }
 
 // A duelist is one request on both sides.
@@ -36,8 +39,17 @@ type duelist struct {
 	name   int
 	cost   int
 	exempt bool
+	given  Share // at the door
 	w      *Waiter
-	p      *place
+	p      *place // nil if it runs on a lent slot
+}
+
+// share is on whose account it runs.
+func (a *duelist) share() Share {
+	if a.w != nil {
+		return a.w.Share()
+	}
+	return a.given
 }
 
 func newDuel(pick func(int) int) (*duel, error) {
@@ -54,13 +66,13 @@ func newDuel(pick func(int) int) (*duel, error) {
 			return nil, err
 		}
 	}
-	d.model = newModel(d.cfg, numbersOf(d.core))
+	d.model = newModel(d.cfg, d.core)
 	return d, nil
 }
 
 func (d *duel) config() Config {
 	choose := func(v ...int) int { return v[d.pick(len(v))] }
-	return Config{
+	cfg := Config{
 		Limit:     limit.Fixed(choose(1, 1, 2, 3, 4, 6, 0)),
 		Objective: time.Duration(choose(400, 60, 150)) * ms,
 		Service:   time.Duration(choose(0, 4, 12, 40)) * ms,
@@ -68,14 +80,20 @@ func (d *duel) config() Config {
 		MaxItems:  choose(60, 60, 12, 4),
 		MaxBytes:  int64(choose(0, 100)),
 		MaxWait:   time.Duration(choose(0, 0, 30, 2000)) * ms,
-		Overflow:  Overflow(choose(0, 0, 0, 1, 2, 3)),
+		Overflow:  Overflow(choose(0, 0, 0, 1, 2, 3, 4)),
 		Order:     Order(choose(0, 0, 0, 0, 1, 2, 3)),
 		Exempt:    choose(1, 3),
 	}
+	cfg.Durable = (cfg.Overflow == Block || cfg.Overflow == RefuseNewest) && d.pick(2) == 0
+	d.shares(&cfg)
+	return cfg
 }
 
 // step plays one operation and returns what differs.
 func (d *duel) step() error {
+	if d.pick(250) == 1 {
+		d.flood = !d.flood
+	}
 	if d.pick(4) == 0 {
 		d.now += time.Duration([]int{1, 3, 10, 40, 200}[d.pick(5)]) * ms
 	}
@@ -96,15 +114,22 @@ func (d *duel) play(before numbersInForce) error {
 	tick := func() { d.model.tick(d.now, before, numbersOf(d.core)) }
 	enter := func() { tick(); d.model.reorder() }
 	switch k := d.pick(100); {
-	case k < 46:
+	case k < 46, d.flood && k < 78 && d.pick(2) == 0:
 		return d.offer(enter)
+	case d.was != nil && d.pick(10) == 0:
+		cfg := d.cfg
+		cfg.Tenants, d.was = d.was, nil
+		return d.reconfigure(cfg, enter)
 	case k < 78 && len(d.running) > 0:
 		r := take(&d.running, d.pick(len(d.running)))
-		e := End{Cost: r.cost, Exempt: r.exempt, Outcome: []Outcome{Completed, Late, Failed, Abandoned}[d.pick(4)]}
-		d.last = fmt.Sprintf("release %d", r.name)
+		e := End{Cost: r.cost, Exempt: r.exempt, Share: r.share(), Outcome: []Outcome{Completed, Late, Failed, Abandoned}[d.pick(4)]}
+		if d.pick(8) == 0 {
+			e.Charge = 1 + d.pick(10)
+		}
+		d.last = fmt.Sprintf("at %v release %d %+v", d.now, r.name, e)
 		d.core.Release(d.now, e)
 		enter()
-		d.model.release(e)
+		d.model.release(e, r.p)
 	case k < 90 && len(d.waiting) > 0:
 		return d.cancel(tick)
 	case k < 94:
@@ -125,6 +150,8 @@ func (d *duel) play(before numbersInForce) error {
 		enter()
 	case k < 97:
 		return d.lendAndSettle(enter)
+	case k == 97 && d.pick(2) == 0:
+		return d.setWeight(enter)
 	case k == 97:
 		n := d.pick(7)
 		d.last = fmt.Sprintf("setlimit %d", n)
@@ -134,8 +161,8 @@ func (d *duel) play(before numbersInForce) error {
 		}
 		enter()
 		d.model.setLimit(n)
-	case k == 98 && d.pick(4) == 0:
-		return d.reconfigure(enter)
+	case k == 98 && d.pick(2) == 0:
+		return d.reconfigure(d.reload(), enter)
 	case k == 99 && d.pick(200) == 0:
 		queue := d.pick(2) == 0
 		d.last = fmt.Sprintf("drain %v", queue)
@@ -173,6 +200,13 @@ func (d *duel) request() Request {
 	if d.pick(10) == 0 || d.sizes > 2 && d.pick(4) > 0 {
 		r.Size = 1 + d.pick(20)
 	}
+	r.Tenant = ids[d.pick(len(ids))]
+	if d.flood || d.pick(3) == 0 {
+		r.Cohort = choose(1, 20, 64, 100, Cohorts, 0, -1, Cohorts+1)
+	}
+	if d.cfg.Overflow == LatestOnly && d.pick(3) > 0 {
+		r.Key = []string{"", "k", "l", "m"}[d.pick(4)]
+	}
 	return r
 }
 
@@ -183,16 +217,19 @@ func (d *duel) offer(enter func()) error {
 	d.last = fmt.Sprintf("at %v offer %d %+v", d.now, a.name, r)
 	got := d.core.Offer(d.now, r)
 	enter()
-	verdict, reason, p := d.model.offer(r)
-	if got.Verdict != verdict || got.Reason != reason {
-		return fmt.Errorf("core says %d %v, model %d %v", got.Verdict, got.Reason, verdict, reason)
+	p := d.model.offer(r)
+	if got.Verdict != p.verdict || got.Reason != p.reason {
+		return fmt.Errorf("core says %d %v, model %d %v", got.Verdict, got.Reason, p.verdict, p.reason)
 	}
-	a.exempt = got.Exempt
-	switch verdict {
+	if off := got.RetryAfter - p.wait; off < -1 || off > 1 { // the last bit of a float64
+		return fmt.Errorf("the quota lacks for %v, model %v", got.RetryAfter, p.wait)
+	}
+	a.exempt, a.given, a.p = got.Exempt, got.Share, p
+	switch p.verdict {
 	case Admitted:
 		d.running = append(d.running, a)
 	case Queued:
-		a.w, a.p = got.Waiter, p
+		a.w = got.Waiter
 		got.Waiter.Ref = a
 		d.waiting = append(d.waiting, a)
 	}
@@ -249,7 +286,7 @@ func (d *duel) lendAndSettle(enter func()) error {
 			s.Admitted++
 			continue
 		}
-		i := slices.IndexFunc(d.running, func(a *duelist) bool { return a.cost == 1 && !a.exempt })
+		i := slices.IndexFunc(d.running, func(a *duelist) bool { return a.cost == 1 && !a.exempt && a.share() == 0 })
 		if i < 0 {
 			continue
 		}
@@ -264,11 +301,25 @@ func (d *duel) lendAndSettle(enter func()) error {
 	return nil
 }
 
-func (d *duel) reconfigure(enter func()) error {
+// reload returns the next configuration.
+func (d *duel) reload() Config {
 	cfg := d.config()
-	if d.pick(2) == 0 {
+	switch d.pick(4) {
+	case 0:
 		cfg.Limit = d.cfg.Limit
+	case 1, 2: // only who shares
+		d.was = d.cfg.Tenants
+		cfg = d.cfg
+		cfg.Reserve, cfg.Tenants = Reserve{}, nil
+		d.shares(&cfg)
 	}
+	if cfg.Tenants == nil && d.model.owners[0].inUse > 0 {
+		cfg.Tenants = d.cfg.Tenants
+	}
+	return cfg
+}
+
+func (d *duel) reconfigure(cfg Config, enter func()) error {
 	d.last = fmt.Sprintf("reconfigure %+v", cfg)
 	if err := d.core.Reconfigure(d.now, cfg); err != nil {
 		return nil // and nothing has changed: compare will see
@@ -279,24 +330,29 @@ func (d *duel) reconfigure(enter func()) error {
 		n, _ = cfg.Limit.Start()
 	}
 	d.cfg = cfg
-	d.model.reconfigure(cfg, n)
-	return nil
+	var dropped []*place
+	for _, w := range d.core.decided[d.core.taken:] {
+		if why := w.Reason(); why == QueueFull || why == BytesFull {
+			dropped = append(dropped, w.Ref.(*duelist).p)
+		}
+	}
+	return d.model.reconfigure(cfg, d.core, n, dropped)
 }
 
-// compare takes who was decided from both, and then the numbers.
+// compare takes who was decided from both, and then the numbers. Who is refused at the
+// same instant is told in any order: it concerns different tenants.
 func (d *duel) compare() error {
-	for i := 0; ; i++ {
-		w := d.core.Next()
-		if w == nil {
-			if i < len(d.model.told) {
-				return fmt.Errorf("core decided %d, model %d", i, len(d.model.told))
-			}
-			break
-		}
+	told := d.model.told
+	for w := d.core.Next(); w != nil; w = d.core.Next() {
 		a := w.Ref.(*duelist)
-		if i >= len(d.model.told) || d.model.told[i] != a.p {
-			return fmt.Errorf("core decided %d as number %d (%d %v), the model did not; order %v and %v", a.name, i, w.Verdict(), w.Reason(), d.core.order, d.model.order)
+		i := slices.Index(told, a.p)
+		if i < 0 {
+			return fmt.Errorf("core decided %d (%d %v, %+v), the model did not, but %d others; order %v and %v", a.name, w.Verdict(), w.Reason(), a.p, len(told), d.core.order, d.model.order)
 		}
+		if admitted := slices.IndexFunc(told, func(p *place) bool { return p.verdict == Admitted }); w.Verdict() == Admitted && i != admitted {
+			return fmt.Errorf("core granted to %d first, the model to another one", a.name)
+		}
+		told = slices.Delete(told, i, i+1)
 		if err := sameFate(a); err != nil {
 			return err
 		}
@@ -304,6 +360,9 @@ func (d *duel) compare() error {
 		if w.Verdict() == Admitted {
 			d.running = append(d.running, a)
 		}
+	}
+	if len(told) > 0 {
+		return fmt.Errorf("the model decided %d more, first %d %v", len(told), told[0].verdict, told[0].reason)
 	}
 	d.model.told = d.model.told[:0]
 	if err := d.core.Check(); err != nil {
@@ -316,10 +375,11 @@ func (d *duel) compare() error {
 	want.Depth, want.Overload, want.Offered, want.Load, want.RetryAfter = got.Depth, got.Overload, got.Offered, got.Load, got.RetryAfter
 	want.MaxItems, want.MaxBytes, want.Derivation = d.model.cfg.MaxItems, d.model.cfg.MaxBytes, got.Derivation
 	want.ShedPriority, want.ShedCohort = got.ShedPriority, got.ShedCohort
+	want.Tenants.Active, want.Tenants.Over, want.Tenants.Level = got.Tenants.Active, got.Tenants.Over, got.Tenants.Level
 	if got != want {
 		return fmt.Errorf("core  %+v\nmodel %+v", got, want)
 	}
-	return nil
+	return d.compareAccounts()
 }
 
 // finish ends everybody and requires that nothing is left.
@@ -336,11 +396,11 @@ func (d *duel) finish() error {
 			d.waiting = d.waiting[1:]
 		} else {
 			r := take(&d.running, 0)
-			e := End{Cost: r.cost, Exempt: r.exempt, Outcome: Completed}
+			e := End{Cost: r.cost, Exempt: r.exempt, Share: r.share(), Outcome: Completed}
 			d.core.Release(d.now, e)
 			tick()
 			d.model.reorder()
-			d.model.release(e)
+			d.model.release(e, r.p)
 		}
 		if err := d.compare(); err != nil {
 			return err
@@ -373,7 +433,7 @@ func TestModel(t *testing.T) {
 		}
 		for range 2000 {
 			if err := d.step(); err != nil {
-				t.Fatalf("-model.seed %d, step %d, %+v\n%v", seed, done, d.cfg, err)
+				t.Fatalf("-model.seed %d, step %d, %v", seed, done, d.story(err))
 			}
 			seen[d.core.order.String()]++
 			if d.core.overload {
@@ -383,17 +443,22 @@ func TestModel(t *testing.T) {
 			done++
 		}
 		if err := d.finish(); err != nil {
-			t.Fatalf("-model.seed %d, step %d, %+v\n%v", seed, done, d.cfg, err)
+			t.Fatalf("-model.seed %d, step %d, %v", seed, done, d.story(err))
 		}
 		for r, n := range d.core.counts.refusals {
 			seen[Reason(r).String()] += int(n)
+		}
+		for what, n := range d.model.seen {
+			seen[what] += n
 		}
 	}
 	// A comparison of what never happens proves nothing.
 	for _, what := range []string{
 		"fifo", "newest_first", "edf", "overload", "queue_full", "bytes_full", "too_costly", "too_large",
 		"no_budget", "shed", "displaced", "wait_bound", "unavailable", "draining", "deadline", "doomed", "client", "parent",
-		"sizes scales", "sizes trusted", "sizes ignored",
+		"quota", "replaced", "parked", "displaced by tag", "displaced by tag of a bucket", "shed at the door",
+		"granted by reserve", "revived", "clamped", "corrected",
+		"sizes scales", "sizes trusted", "sizes ignored", "makes nobody late",
 	} {
 		if steps >= 1_000_000 && seen[what] < 50 {
 			t.Errorf("%s happened %d times in %d steps", what, seen[what], steps)
@@ -430,11 +495,11 @@ func FuzzCore(f *testing.F) {
 				break
 			}
 			if err := d.step(); err != nil {
-				t.Fatalf("%+v\n%v", d.cfg, err)
+				t.Fatal(d.story(err))
 			}
 		}
 		if err := d.finish(); err != nil {
-			t.Fatalf("%+v\n%v", d.cfg, err)
+			t.Fatal(d.story(err))
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -36,87 +37,81 @@ func (m *model) need(size int) time.Duration {
 
 // planned is whether the deadlines of those that wait are looked at one by one.
 func (m *model) planned() bool {
-	return m.num.sizes.trusted() && (m.cfg.Order == EDF || m.cfg.Order == Auto) && m.limit > 0 && m.cfg.Overflow == Displace
+	displaces := m.cfg.Overflow == Displace || m.cfg.Overflow == LatestOnly
+	edf := m.cfg.Order == EDF || m.cfg.Order == Auto
+	return m.num.sizes.trusted() && edf && m.limit > 0 && displaces
 }
 
-// inTime returns who must go so that nobody of the priority of p is predicted to be
-// late, or false if that is p.
-func (m *model) inTime(p *place) (victims []*place, ok bool) {
+func byDeadline(a, b *place) int {
+	return cmp.Or(cmp.Compare(a.due(), b.due()), cmp.Compare(a.Arrival, b.Arrival))
+}
+
+// inTime returns who must go, beside those that are gone, so that nobody in the line of p
+// is predicted to be late, or false if that is p.
+func (m *model) inTime(p *place, gone []*place) (victims []*place, ok bool) {
 	if !m.planned() {
-		return nil, true
+		return gone, true
 	}
 	z := m.num.sizes
-	var cost, sized [priorities]float64 // of the priorities above
-	for _, q := range m.queue {
-		if q.Priority < p.Priority {
-			cost[q.Priority-1] += float64(q.Cost)
-			sized[q.Priority-1] += float64(q.Cost) * float64(q.Size)
+	slots := float64(m.limit)
+	ahead := float64(m.overtakers(p, 0)) / m.num.rate
+	for pr := Critical; pr < p.Priority; pr++ { // those above by their sizes, but the part that waits for a ceiling
+		var cost, sized, parked float64
+		for _, q := range m.queue {
+			if q.Priority == pr {
+				cost, sized = cost+float64(q.Cost), sized+float64(q.Cost*q.Size)
+				if q.turn().parked {
+					parked += float64(q.Cost)
+				}
+			}
+		}
+		if cost > parked {
+			ahead += (z.base*cost + z.each*sized) * z.held / slots * (1 - parked/cost)
 		}
 	}
-	ahead := 0.0
-	for i := range cost {
-		ahead += (z.base*cost[i] + z.each*sized[i]) * z.held / float64(m.limit)
-	}
-	all := slices.Concat(m.line(p.Priority), []*place{p})
-	slices.SortStableFunc(all, func(a, b *place) int {
-		if a.due() != b.due() {
-			return int(min(1, max(-1, a.due()-b.due())))
-		}
-		return int(min(1, max(-1, a.Arrival-b.Arrival)))
-	})
+	all := append(m.line(p.owner, p.bucket, p.Priority), p)
+	all = slices.DeleteFunc(all, func(q *place) bool { return slices.Contains(gone, q) })
+	slices.SortStableFunc(all, byDeadline)
+	own := slots * min(m.of(p).entitled/m.num.rate, 1)
 	for {
-		before := 0.0
-		late := -1
-		somebody := false // who may go
-		for i, q := range all {
-			somebody = somebody || !p.retry() || q.retry()
-			slots := float64(m.limit)
-			wait := max(ahead+before/slots, before/(slots*min(m.num.part[p.Priority-1], 1)))
-			if somebody && m.now+seconds(wait+z.mean(q.Size)) > q.due() {
-				late = i
+		before, late := 0.0, false
+		var longest *place // of those that may go, up to the first late one
+		for _, q := range all {
+			if q.rank() >= p.rank() && (longest == nil || z.work(q) >= z.work(longest)) {
+				longest = q
+			}
+			wait := max(ahead+before/slots, before/own)
+			if late = longest != nil && m.now+seconds(wait+z.mean(q.Size)) > q.due(); late {
 				break
 			}
 			before += z.work(q) * z.held
 		}
-		if late < 0 {
-			return victims, true
+		if !late {
+			return gone, true
 		}
-		longest := -1
-		for i, q := range all[:late+1] {
-			if (!p.retry() || q.retry()) && (longest < 0 || z.work(q) >= z.work(all[longest])) {
-				longest = i
-			}
-		}
-		if all[longest] == p {
+		if longest == p {
 			return nil, false
 		}
-		victims = append(victims, all[longest])
-		all = slices.Delete(all, longest, longest+1)
+		m.seen["makes nobody late"]++
+		gone = append(gone, longest)
+		all = slices.DeleteFunc(all, func(q *place) bool { return q == longest })
 	}
 }
 
-// longestFirst orders those of a priority by who gives way: retries first, then by what
-// they take; of equal ones the last in the order.
-func (m *model) longestFirst(pr Priority) []*place {
-	l := m.line(pr)
-	slices.SortStableFunc(l, func(a, b *place) int { return int(min(1, max(-1, a.due()-b.due()))) })
-	slices.Reverse(l)
-	slices.SortStableFunc(l, func(a, b *place) int {
-		switch x, y := m.num.sizes.work(a), m.num.sizes.work(b); {
-		case a.retry() != b.retry():
-			return map[bool]int{true: -1, false: 1}[a.retry()]
-		case x != y:
-			return map[bool]int{true: -1, false: 1}[x > y]
+// longest returns who of a line gives way first where sizes are trusted: of the highest
+// rank, who takes most; of equal ones the last in the order. For a newcomer, only who
+// ranks below it or takes more.
+func (m *model) longest(line []*place, p *place, gone []*place) (longest *place) {
+	line = slices.Clone(line)
+	slices.SortStableFunc(line, byDeadline)
+	for _, q := range line {
+		work := m.num.sizes.work(q)
+		if slices.Contains(gone, q) || p != nil && (q.rank() < p.rank() || q.rank() == p.rank() && work <= m.num.sizes.work(p)) {
+			continue
 		}
-		return 0
-	})
-	return l
-}
-
-// givesWayTo is whether q, of the priority of p, ranks below it or takes longer.
-func (m *model) givesWayTo(q, p *place) bool {
-	if q.retry() != p.retry() {
-		return q.retry()
+		if longest == nil || q.rank() > longest.rank() || q.rank() == longest.rank() && work >= m.num.sizes.work(longest) {
+			longest = q
+		}
 	}
-	return m.num.sizes.work(q) > m.num.sizes.work(p)
+	return longest
 }

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -29,6 +30,14 @@ type model struct {
 	passed [priorities]int
 	seq    int
 
+	owners []*owner            // everybody, then all others and whoever is or was known by name
+	named  map[string]*owner   // those configured
+	rest   *owner              // all others; nil before there are tenants
+	era    int                 // of the shares: those of an earlier one are nobody's
+	v      [priorities]float64 // virtual time between owners
+	credit [priorities]float64 // what each reserve has earned
+	seen   map[string]int      // what has happened, for the sake of the test
+
 	told   []*place // who was decided, in order
 	counts counts
 }
@@ -37,61 +46,99 @@ type model struct {
 type numbersInForce struct {
 	quantile, rate     float64
 	depth, reach, full int
-	fixed              bool                // the depth is configured
-	greedy             [priorities]bool    // asks for more than its share in an overload
-	stands             [priorities]int     // what then keeps its share busy
-	part               [priorities]float64 // of the slots, that it would be served
+	fixed              bool // the depth is configured
 	tight              bool
 	cv2                float64 // of the departures of requests
 	patience, hopeless time.Duration
 	sized              bool // it is known what a unit of size takes
 	sizes              sizesInForce
+	perCost            float64 // cost of a request
+	rows               map[*row][priorities]rowNumbers
+}
+
+// rowNumbers are about one tenant and priority.
+type rowNumbers struct {
+	greedy   bool    // asks for more than its share in an overload
+	stands   int     // what then keeps its share busy
+	entitled float64 // cost per second that it would be served
+	cut      float64 // the cohorts of 128 that can be served
 }
 
 func numbersOf(c *Core) numbersInForce {
 	_, cost := c.service.request()
 	n := numbersInForce{
 		quantile: c.quantile, rate: c.rate(), depth: c.depth, reach: c.reach, full: c.derivation.Depth,
-		fixed: c.derivation.Fixed, tight: c.derivation.Tight, cv2: c.cv2 * cost,
-		patience: c.patience(), hopeless: c.hopeless(), sized: c.service.samples > 0, sizes: sizesOf(c),
+		fixed: c.derivation.Fixed, tight: c.derivation.Tight, cv2: c.cv2 * cost, perCost: c.load.perCost,
+		patience: c.patience(), hopeless: c.hopeless(), sized: c.service.samples > 0,
+		sizes: sizesOf(c), rows: map[*row][priorities]rowNumbers{},
 	}
-	for i := range n.part {
-		f := &c.rows[everybody].flows[i]
-		n.greedy[i], n.stands[i], n.part[i] = c.greedy(f), f.row.stands[i], c.entitled(f)/c.rate()
+	for _, t := range c.rows {
+		if t == nil {
+			continue
+		}
+		var of [priorities]rowNumbers
+		for i := range of {
+			f := &t.flows[i]
+			of[i] = rowNumbers{c.greedy(f), t.stands[i], c.entitled(f), c.cut(t, i)}
+		}
+		n.rows[t] = of
 	}
 	return n
 }
+
+// of returns the numbers about the tenant and priority of p.
+func (m *model) of(p *place) rowNumbers { return m.num.rows[p.owner.row][p.Priority-1] }
 
 // A place is a request that waits or has waited.
 type place struct {
 	Request
 	seq            int
+	owner          *owner // whose it is
+	bucket         int    // among the others; 0 elsewhere
+	era            int    // of its share, once it runs; 0: on nobody's account
+	keyed          *keyed // what a newer one would replace it for
 	offered, bound time.Duration
 	alarm          time.Duration
 	verdict        Verdict
 	reason         Reason
+	wait           time.Duration // until its quota has enough, if it was refused for that
 }
 
 func (p *place) due() time.Duration { return min(p.Deadline, p.bound) }
 func (p *place) retry() bool        { return p.Attempt > 1 }
 
-func newModel(cfg Config, num numbersInForce) *model {
-	m := &model{order: FIFO, num: num, stood: Never, others: -8 * MaxObjective}
+func newModel(cfg Config, c *Core) *model {
+	m := &model{order: FIFO, num: numbersOf(c), stood: Never, others: -8 * MaxObjective, seen: map[string]int{}, era: 1}
 	m.limit, _ = cfg.Limit.Start()
-	m.configure(cfg)
+	m.owners = []*owner{newOwner(Tenant{Weight: 1}, c.rows[everybody], 0)}
+	m.configure(cfg, c)
 	return m
 }
 
-func (m *model) configure(cfg Config) {
+func (m *model) configure(cfg Config, c *Core) {
 	m.cfg = cfg.WithDefaults()
+	m.share(c)
 	if m.cfg.Order != Auto {
-		m.order = m.cfg.Order
+		m.setOrder(m.cfg.Order)
+	}
+}
+
+// setOrder puts an order in force: who waited for the ceiling of a tenant may be
+// another one now.
+func (m *model) setOrder(o Order) {
+	if o == m.order {
+		return
+	}
+	m.order = o
+	for _, t := range m.owners {
+		m.unpark(t)
 	}
 }
 
 // tick is given the numbers before the call and after it.
 func (m *model) tick(now time.Duration, before, after numbersInForce) {
 	m.now, m.num, m.before = max(m.now, now), after, before
+	m.before.perCost = after.perCost // the clock of the meters comes first
 }
 
 func (m *model) reorder() {
@@ -103,12 +150,12 @@ func (m *model) reorder() {
 	if before.sizes.trusted() {
 		want = EDF
 	} else if m.order == FIFO && m.now-m.stood >= before.patience {
-		if o := m.standing(); o == EDF || m.age() >= before.hopeless {
+		if o := m.standing(); o == EDF || m.age(false) >= before.hopeless {
 			want = o
 		}
 	}
 	if want != m.order {
-		m.order = want
+		m.setOrder(want)
 		after := m.num
 		m.num = before // the call itself comes only now
 		m.dispatch()
@@ -116,10 +163,11 @@ func (m *model) reorder() {
 	}
 }
 
-// age is that of whoever waits longest among the heads of the priorities.
-func (m *model) age() (age time.Duration) {
-	for pr := Critical; pr <= Background; pr++ {
-		if l := m.line(pr); len(l) > 0 {
+// age is that of whoever waits longest among the heads of the queues; those that wait
+// for the ceiling of their tenant count for whoever looks, not for the order.
+func (m *model) age(parked bool) (age time.Duration) {
+	for _, p := range m.queue {
+		if l := m.line(p.owner, p.bucket, p.Priority); parked || !p.turn().parked {
 			age = max(age, m.now-l[0].offered)
 		}
 	}
@@ -133,22 +181,32 @@ func (m *model) standing() Order {
 	return NewestFirst
 }
 
-// line returns those of a priority by root arrival, then offer.
-func (m *model) line(pr Priority) (l []*place) {
+// line returns those of one owner, bucket and priority by root arrival, then offer.
+func (m *model) line(o *owner, bucket int, pr Priority) (l []*place) {
 	for _, p := range m.queue {
-		if p.Priority == pr {
+		if p.owner == o && p.bucket == bucket && p.Priority == pr {
 			l = append(l, p)
 		}
 	}
-	slices.SortStableFunc(l, func(a, b *place) int { return int(min(1, max(-1, a.Arrival-b.Arrival))) })
+	slices.SortStableFunc(l, func(a, b *place) int { return cmp.Compare(a.Arrival, b.Arrival) })
 	return l
 }
 
-func (m *model) sums() (cost int, bytes int64) {
+// cost adds up the cost of those of the queue that the test picks.
+func (m *model) cost(pick func(*place) bool) (sum int) {
 	for _, p := range m.queue {
-		cost, bytes = cost+p.Cost, bytes+p.Bytes
+		if pick(p) {
+			sum += p.Cost
+		}
 	}
-	return cost, bytes
+	return sum
+}
+
+func (m *model) bytes() (sum int64) {
+	for _, p := range m.queue {
+		sum += p.Bytes
+	}
+	return sum
 }
 
 func (m *model) free() int { return m.limit - m.inUse - m.lent }
@@ -185,58 +243,80 @@ func (m *model) arm(p *place) {
 	}
 }
 
-// offer returns the verdict, the reason, and the place of who waits.
-func (m *model) offer(r Request) (Verdict, Reason, *place) {
+// offer returns the place, with the verdict and the reason. A probe has none.
+func (m *model) offer(r Request) *place {
+	p := &place{Request: r, offered: m.now, bound: Never, verdict: Admitted}
 	if r.Exempt && m.probe < m.cfg.Exempt {
 		m.probe++
 		m.counts.exempt++
-		return Admitted, None, nil
+		return p
 	}
 	m.counts.arrivals++
-	r.Cost = max(r.Cost, 1)
+	p.Cost = max(r.Cost, 1)
 	if r.Size <= 0 {
-		r.Size = r.Cost
+		p.Size = p.Cost
 	}
 	if r.Priority == 0 {
-		r.Priority = Default
+		p.Priority = Default
 	}
-	r.Arrival = min(r.Arrival, m.now)
-	if why := m.atTheDoor(r); why != None {
-		return m.refuse(why)
+	p.Arrival = min(r.Arrival, m.now)
+	if r.Cohort < 0 || r.Cohort > Cohorts {
+		p.Cohort = 0
 	}
-	if len(m.queue) == 0 && r.Cost <= m.free() {
-		m.inUse, m.runs = m.inUse+r.Cost, m.runs+1
+	m.own(p)
+	if why := m.atTheDoor(p); why != None {
+		return m.refuse(p, why)
+	}
+	if p.wait = p.owner.lacks(m.now, p.Cost); p.wait > 0 {
+		p.owner.overQuota++
+		return m.refuse(p, OverQuota)
+	}
+	if m.first() == nil && m.cost(func(q *place) bool { return q.owner == p.owner }) == 0 && p.Cost <= m.free() && p.owner.fits(p.Cost) {
 		m.counts.immediate++
-		return Admitted, None, nil
+		p.owner.spend(p.Cost)
+		if m.cfg.Tenants == nil {
+			m.inUse, m.runs = m.inUse+p.Cost, m.runs+1
+		} else {
+			m.take(p)
+		}
+		return p
 	}
-	if !r.NoWait && (r.Deadline == Never || r.Deadline-m.now > m.cfg.Objective) {
+	if r.NoWait {
+		return m.refuse(p, QueueFull)
+	}
+	return m.enqueue(p)
+}
+
+func (m *model) enqueue(p *place) *place {
+	p.verdict = Queued
+	if p.Deadline == Never || p.Deadline-m.now > m.cfg.Objective {
 		m.others = m.now
 	}
-	p := &place{Request: r, offered: m.now, bound: Never, verdict: Queued}
-	if r.Deadline == Never {
+	if p.Deadline == Never {
 		p.bound = m.now + m.cfg.MaxWait
 	}
+	left := p.Deadline - m.now - m.need(p.Size)
 	switch {
-	case r.NoWait:
-		return m.refuse(QueueFull)
 	case m.limit == 0 && m.num.depth == 0:
-		return m.refuse(Unavailable)
-	case r.Deadline != Never && m.planned() && r.Deadline-m.now < m.need(r.Size):
-		return m.refuse(NoBudget)
-	case r.Deadline != Never && !m.planned() && m.late(m.predict(p), r.Deadline-m.now-m.need(r.Size)):
-		return m.refuse(NoBudget)
+		return m.refuse(p, Unavailable)
+	case p.Deadline != Never && (m.planned() && left < 0 || !m.planned() && m.late(m.predict(p), left)):
+		return m.refuse(p, NoBudget)
+	case p.Cohort > 0 && m.of(p).greedy && len(m.queue) > 0 && float64(p.Cohort-1) >= 1.125*m.of(p).cut:
+		m.seen["shed at the door"]++
+		return m.refuse(p, Shed)
 	}
-	victims, ok := m.inTime(p)
-	if !ok {
-		return m.refuse(NoBudget)
-	}
-	victims, why := m.room(p, victims)
+	same := m.same(p)
+	victims, why := m.room(p)
 	if why != None {
-		return m.refuse(why)
+		return m.refuse(p, why)
 	}
-	m.push(p)
+	p.owner.spend(p.Cost)
+	m.push(p, same)
 	for _, v := range victims {
-		if why = m.over(v); why == None {
+		switch why = m.over(v); {
+		case why == None && v == same:
+			why = Replaced
+		case why == None:
 			why = Displaced
 		}
 		m.tell(v, why)
@@ -247,233 +327,82 @@ func (m *model) offer(r Request) (Verdict, Reason, *place) {
 		m.counts.dequeued--
 		m.counts.immediate++
 	}
-	return p.verdict, p.reason, p
+	return p
 }
 
-func (m *model) atTheDoor(r Request) Reason {
+// same returns who waits about the same as p, under LatestOnly.
+func (m *model) same(p *place) *place {
+	k := m.key(p)
+	for _, q := range m.queue {
+		if k != nil && q.keyed != nil && *q.keyed == *k {
+			return q
+		}
+	}
+	return nil
+}
+
+func (m *model) key(p *place) *keyed {
+	switch {
+	case m.cfg.Overflow != LatestOnly || p.Key == "":
+		return nil
+	case m.cfg.Tenants == nil:
+		return &keyed{key: p.Key}
+	}
+	return &keyed{p.Tenant, p.Key}
+}
+
+func (m *model) atTheDoor(p *place) Reason {
 	switch {
 	case m.drain:
 		return Draining
-	case r.Deadline <= m.now:
+	case p.Deadline <= m.now:
 		return Deadline
-	case m.limit > 0 && r.Cost > m.limit:
+	case m.limit > 0 && p.Cost > m.limit, p.Cost > p.owner.takeable():
 		return TooCostly
-	case r.Bytes > m.cfg.MaxBytes:
+	case p.Bytes > m.cfg.MaxBytes:
 		return TooLarge
 	}
 	return None
 }
 
-func (m *model) refuse(why Reason) (Verdict, Reason, *place) {
-	m.count(why)
-	return Refused, why, nil
+func (m *model) refuse(p *place, why Reason) *place {
+	p.verdict, p.reason = Refused, why
+	m.count(p, why)
+	return p
 }
 
-func (m *model) count(why Reason) {
+func (m *model) count(p *place, why Reason) {
+	p.owner.refused++
 	m.counts.refusals[why]++
 	m.counts.outcomes[why.Outcome()]++
 }
 
-func (m *model) predict(p *place) time.Duration {
-	if m.limit == 0 {
-		return 0
-	}
-	units, own := p.Cost-m.free(), 0
-	for _, q := range m.queue {
-		switch {
-		case q.Priority < p.Priority:
-			units += q.Cost
-		case q.Priority > p.Priority || m.order == NewestFirst:
-		case m.order == FIFO || q.due() <= p.due():
-			units += q.Cost
-			own += q.Cost
-		}
-	}
-	wait := float64(max(units, 0)) / m.num.rate
-	if part := m.num.part[p.Priority-1]; part < 1 && len(m.queue) > 0 {
-		wait = max(wait, float64(own)/(part*m.num.rate)) // at the speed of its own priority
-	}
-	return seconds(wait)
-}
-
-// room returns who must go for p, or why there is no room.
-func (m *model) room(p *place, victims []*place) ([]*place, Reason) {
-	own, lack := m.ownLack(p, victims), m.lack(p, victims)
-	if own == None && lack == None {
-		return victims, None
-	}
-	who, doomed := m.givesWay(p)
-	for _, q := range who[:doomed] {
-		if !slices.Contains(victims, q) {
-			victims = append(victims, q)
-		}
-	}
-	next := func(same bool) bool { // of its own priority alone, or anybody
-		for _, q := range who {
-			if !slices.Contains(victims, q) && (!same || q.Priority == p.Priority) {
-				victims = append(victims, q)
-				return true
-			}
-		}
-		return false
-	}
-	for m.ownLack(p, victims) != None && next(true) {
-	}
-	for m.lack(p, victims) != None && next(false) {
-	}
-	if m.ownLack(p, victims) == None && m.lack(p, victims) == None {
-		return victims, None
-	}
-	if lack == None {
-		lack = own
-	}
-	outranked := len(m.queue) > 0
-	for _, q := range m.queue {
-		sheltered := q.Priority == p.Priority && p.retry() && !m.hasRetry(p.Priority)
-		outranked = outranked && (q.Priority < p.Priority || sheltered)
-	}
-	if lack == QueueFull && outranked {
-		return nil, Shed
-	}
-	return nil, lack
-}
-
-func (m *model) hasRetry(pr Priority) bool {
-	return slices.ContainsFunc(m.queue, func(q *place) bool { return q.Priority == pr && q.retry() })
-}
-
-func (m *model) lack(p *place, without []*place) Reason {
-	n, cost, bytes := len(m.queue)+1-len(without), p.Cost, p.Bytes
-	c, b := m.sums()
-	cost, bytes = cost+c, bytes+b
-	for _, v := range without {
-		cost, bytes = cost-v.Cost, bytes-v.Bytes
-	}
-	_, full := m.depths(p)
-	switch {
-	case n > m.cfg.MaxItems:
-		return QueueFull
-	case bytes > m.cfg.MaxBytes:
-		return BytesFull
-	case m.cfg.Overflow == Block:
-		return None
-	case n == 1 && m.num.depth > 0:
-		return None
-	case cost <= full:
-		return None
-	}
-	return QueueFull
-}
-
-// depths returns the depth in force for p, and the one of a burst.
-func (m *model) depths(p *place) (depth, full int) {
-	depth = m.num.depth
-	if p.Deadline != Never && p.Deadline-m.now <= m.cfg.Objective && m.now-m.others >= 8*m.cfg.Objective {
-		if depth = m.num.reach; m.planned() { // the deadline keeps the objective, and that of all who came lately
-			depth = maxItems
-		}
-	}
-	return depth, max(m.num.full, depth)
-}
-
-// ownLack is whether the priority of p would fill more of the queue than its part of
-// the slots serves within the objective.
-func (m *model) ownLack(p *place, without []*place) Reason {
-	own := 0
-	for _, q := range m.queue {
-		if q.Priority == p.Priority && !slices.Contains(without, q) {
-			own += q.Cost
-		}
-	}
-	depth, most := m.depths(p)
-	if part := m.num.part[p.Priority-1]; !m.num.fixed && m.limit > 0 && part < 1 {
-		most = int(math.Ceil(part*float64(most) - 1e-9))
-	}
-	if m.num.greedy[p.Priority-1] && !m.num.fixed && m.limit > 0 {
-		most = min(most, max(depth, m.num.stands[p.Priority-1]))
-	}
-	if own == 0 || m.cfg.Overflow == Block || own+p.Cost <= most {
-		return None
-	}
-	return QueueFull
-}
-
-// givesWay returns who gives way to p, in that order, and how many of them are
-// doomed, who go together.
-func (m *model) givesWay(p *place) (who []*place, doomed int) {
-	add := func(q *place) {
-		if !slices.Contains(who, q) {
-			who = append(who, q)
-		}
-	}
-	switch m.cfg.Overflow {
-	case RefuseNewest, Block:
-		return nil, 0
-	}
-	for pr := Critical; pr <= Background; pr++ {
-		for _, q := range m.line(pr) {
-			if m.over(q) == None {
-				break
-			}
-			add(q)
-		}
-	}
-	doomed = len(who)
-	if m.cfg.Overflow == EvictOldest {
-		all := slices.Clone(m.queue)
-		slices.SortStableFunc(all, func(a, b *place) int { return int(min(1, max(-1, a.Arrival-b.Arrival))) })
-		for _, q := range all {
-			add(q)
-		}
-		return who, doomed
-	}
-	newest := m.order == NewestFirst
-	for pr := Background; pr >= p.Priority; pr-- {
-		if m.planned() {
-			for _, q := range m.longestFirst(pr) {
-				if pr > p.Priority || m.givesWayTo(q, p) {
-					add(q)
-				}
-			}
-			continue
-		}
-		for _, q := range m.queue { // retries in the order of offer
-			if q.Priority == pr && q.retry() && (pr > p.Priority || !p.retry() || newest && q.Arrival <= p.Arrival) {
-				add(q)
-			}
-		}
-		l := m.line(pr)
-		if !newest {
-			slices.Reverse(l)
-		}
-		for _, q := range l {
-			if !q.retry() && (pr > p.Priority || newest && !p.retry() && q.Arrival <= p.Arrival) {
-				add(q)
-			}
-		}
-	}
-	return who, doomed
-}
-
-func (m *model) push(p *place) {
+func (m *model) push(p, same *place) {
 	m.seq++
 	p.seq = m.seq
 	m.arm(p)
+	if p.keyed = m.key(p); same != nil {
+		p.Arrival = min(p.Arrival, same.Arrival) // its place
+	}
 	budget := p.due() - m.now
 	if len(m.queue) == 0 {
 		m.stood, m.budget = m.now, [2]time.Duration{budget, budget}
 	}
 	m.budget = [2]time.Duration{min(m.budget[0], budget), max(m.budget[1], budget)}
 	if m.cfg.Order == Auto && (m.order == NewestFirst && m.standing() == EDF || m.num.sizes.trusted()) {
-		m.order = EDF
+		m.setOrder(EDF)
 	}
+	m.unpark(p.owner) // it may fit where the first of before did not
 	m.queue = append(m.queue, p)
+	m.join(p)
 }
 
 func (m *model) leave(p *place, v Verdict, why Reason) {
+	m.unpark(p.owner)
 	p.verdict, p.reason = v, why
 	m.queue = slices.DeleteFunc(m.queue, func(q *place) bool { return q == p })
-	if len(m.line(p.Priority)) == 0 {
+	m.part(p)
+	if m.cost(func(q *place) bool { return q.Priority == p.Priority }) == 0 {
 		m.passed[p.Priority-1] = 0
 	}
 	if len(m.queue) == 0 {
@@ -483,7 +412,8 @@ func (m *model) leave(p *place, v Verdict, why Reason) {
 		}
 	}
 	if v == Refused {
-		m.count(why)
+		p.owner.refund(m.now, p.Cost)
+		m.count(p, why)
 	}
 }
 
@@ -492,40 +422,73 @@ func (m *model) tell(p *place, why Reason) {
 	m.told = append(m.told, p)
 }
 
-// best returns who of a priority goes first.
-func (m *model) best(pr Priority) *place {
-	l := m.line(pr)
-	switch {
-	case len(l) == 0:
-		return nil
-	case m.order == NewestFirst:
+// best returns who of a line goes first.
+func (m *model) best(o *owner, bucket int, pr Priority) *place {
+	l := m.line(o, bucket, pr)
+	switch m.order {
+	case NewestFirst:
 		return l[len(l)-1]
-	case m.order == FIFO:
-		return l[0]
+	case EDF:
+		slices.SortStableFunc(l, func(a, b *place) int { return cmp.Compare(a.due(), b.due()) })
 	}
-	slices.SortStableFunc(l, func(a, b *place) int { return int(min(1, max(-1, a.due()-b.due()))) })
 	return l[0]
 }
 
-func (m *model) first() *place {
-	var top *place
-	for pr := Critical; pr <= Background; pr++ {
-		p := m.best(pr)
-		if p != nil && m.passed[pr-1] >= 32 {
-			return p
+// next returns who of a priority goes first: of the owner, and of its bucket, with the
+// least start tag. Nil: nobody waits, or only for the ceiling of a tenant.
+func (m *model) next(pr Priority) *place {
+	var first *owner
+	for _, o := range m.owners {
+		if t := &o.turns[pr-1]; t.waits && !t.parked && (first == nil || t.before(&first.turns[pr-1])) {
+			first = o
 		}
-		if top == nil {
+	}
+	if first == nil {
+		return nil
+	}
+	bucket := 0
+	for b := range first.inner[pr-1] {
+		if t := &first.inner[pr-1][b]; t.waits && (!first.inner[pr-1][bucket].waits || t.before(&first.inner[pr-1][bucket])) {
+			bucket = b
+		}
+	}
+	return m.best(first, bucket, pr)
+}
+
+func (m *model) first() *place {
+	var top, earned *place
+	for pr := Critical; pr <= Background; pr++ {
+		p := m.next(pr)
+		switch {
+		case p == nil:
+			continue
+		case m.passed[pr-1] >= 32:
+			return p
+		case top == nil:
 			top = p
 		}
+		if earned == nil && m.reserve(pr) > 0 && m.credit[pr-1] >= float64(p.Cost) {
+			earned = p
+		}
+	}
+	if earned != nil {
+		if earned != top {
+			m.seen["granted by reserve"]++
+		}
+		return earned
 	}
 	return top
 }
 
 func (m *model) dispatch() {
-	for len(m.queue) > 0 {
-		p := m.first()
+	for p := m.first(); p != nil; p = m.first() {
 		if why := m.over(p); why != None {
 			m.tell(p, why)
+			continue
+		}
+		if !p.owner.fits(p.Cost) {
+			p.turn().parked = true
+			m.seen["parked"]++
 			continue
 		}
 		if p.Cost > m.free() {
@@ -533,11 +496,11 @@ func (m *model) dispatch() {
 		}
 		m.leave(p, Admitted, None)
 		m.told = append(m.told, p)
-		m.inUse, m.runs = m.inUse+p.Cost, m.runs+1
+		m.take(p)
 		m.counts.dequeued++
 		m.passed[p.Priority-1] = 0
 		for pr := p.Priority + 1; pr <= Background; pr++ {
-			if len(m.line(pr)) > 0 {
+			if m.next(pr) != nil {
 				m.passed[pr-1]++
 			}
 		}
