@@ -18,7 +18,8 @@ type TenantState struct {
 	Waiting     int // requests that wait
 	WaitingCost int // units of cost that wait
 
-	// Offered is what it asks for, in units of cost per second, and Entitled what it
+	// Offered is what it asks for, in units of cost per second, less what its quota
+	// refused, and Entitled what it
 	// would be served if it asked without end, given what the others ask for. Over says
 	// that it asks for more in an overload: then its own part of the queue is short.
 	Offered, Entitled float64
@@ -75,7 +76,7 @@ func (c *Core) tally() (t Tally) {
 	if c.cfg.Tenants == nil {
 		return t
 	}
-	t.Rows = len(c.table) + 1
+	t.Rows = len(c.table)
 	for _, r := range c.active {
 		if r.index == everybody || r.gone {
 			continue
@@ -94,12 +95,13 @@ func (c *Core) tally() (t Tally) {
 	return t
 }
 
-// shedding returns who is shed first: from which cohort on, of which priority.
-func (c *Core) shedding() (Priority, int) {
+// shedding says who is shed first: from which cohort on, of which priority.
+func (c *Core) shedding(s *Stats) {
 	for i := range c.lanes {
 		if l := &c.lanes[i]; c.overload && l.offered > l.served {
-			return Priority(i + 1), 1 + int(Cohorts*l.served/l.offered)
+			s.ShedPriority, s.ShedCohort = Priority(i+1), 1+int(Cohorts*l.served/l.offered)
+			s.ShedOffered, s.ShedServed = l.offered, l.served
+			return
 		}
 	}
-	return unset, 0
 }

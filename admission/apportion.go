@@ -270,11 +270,7 @@ func (s *fair) before(f *flow, own, all int) int {
 		}
 		return all
 	}
-	start := f.tag
-	if !f.waits() {
-		start = s.tagged(f)
-	}
-	start += float64(own) * f.charge
+	start := s.tagged(f) + float64(own)*f.charge
 	cost := 0.0
 	for _, o := range s.heap {
 		if o != f && o.tag < start {
@@ -309,9 +305,9 @@ func (c *Core) throughTheDoor(rho float64) float64 {
 
 // beyond reports whether the cohort of a newcomer is one that is shed at the door.
 func (c *Core) beyond(r *Request, f *flow) bool {
-	if r.Cohort == 0 || !c.greedy(f) || c.waiting == 0 {
+	i := int(f.priority) - 1
+	if r.Cohort == 0 || !c.greedy(f) || f.whole().line.cost < f.row.stands[i] {
 		return false
 	}
-	i := int(f.priority) - 1
 	return float64(r.Cohort-1) >= (1+slack)*c.cut(f.row, i)
 }

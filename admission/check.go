@@ -10,7 +10,7 @@ func (c *Core) Check() error {
 		return err
 	}
 	if f := c.first(); f != nil {
-		if w := f.line.first(c.order); int(w.cost) <= c.free() && f.row.fits(int(w.cost)) {
+		if w := f.line.first(c.order); int(w.cost) <= c.free() && f.row.fits(int(w.cost)) && !f.row.above(f.priority) {
 			return fmt.Errorf("I2: somebody of cost %d waits while %d are free", w.cost, c.free())
 		}
 	}
@@ -123,7 +123,7 @@ func (c *Core) checkFlow(f *flow, of *sums) error {
 	case f.at >= 0 && (l.heap[f.at] != f || f.parked), f.parked && !f.waits(), (f.at >= 0 || f.parked) != f.waits():
 		return fmt.Errorf("I13: a flow of %q with %d waiting is at %d, parked %v", f.row.ID, f.line.n, f.at, f.parked)
 	case f.parked:
-		if w := f.leaf().line.first(c.order); f.row.fits(int(w.cost)) {
+		if w := f.leaf().line.first(c.order); f.row.fits(int(w.cost)) && !f.row.above(f.priority) {
 			return fmt.Errorf("I2: tenant %q of %d in use waits with cost %d for its ceiling %d", f.row.ID, f.row.inUse, w.cost, f.row.ceiling)
 		}
 		mine.parked, mine.parkedCost = mine.n, mine.cost

@@ -392,7 +392,7 @@ func (c *Core) dispatch() {
 			c.tell(w, why)
 			continue
 		}
-		if !f.row.fits(int(w.cost)) {
+		if !f.row.fits(int(w.cost)) || f.row.above(f.priority) {
 			c.park(f.whole())
 			continue
 		}
@@ -432,7 +432,8 @@ func (c *Core) take(f *flow, cost int) Share {
 		if len(l.heap) > 0 {
 			most = max(most, float64(l.heap[0].leaf().line.first(c.order).cost))
 		}
-		l.credit = min(l.credit+l.reserve*float64(cost), most)
+		step := l.reserve * float64(cost)
+		l.credit = min(l.credit+step, most+step) // past it, or the last step to a costly one is lost
 		if i == int(f.priority)-1 {
 			l.credit = max(l.credit-float64(cost), 0)
 		}

@@ -221,7 +221,7 @@ func (m *model) stats() Stats {
 		s.WaitingBy[p.Priority-1] += p.Cost
 	}
 	if t := m.cfg.Tenants; t != nil {
-		s.Tenants.Rows, s.Tenants.Clamped = 1+len(t.Rows), m.counts.clamped
+		s.Tenants.Rows, s.Tenants.Clamped = len(t.Rows), m.counts.clamped
 		s.Tenants.Capped = m.cost(func(p *place) bool { return p.turn().parked })
 	}
 	return s

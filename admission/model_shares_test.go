@@ -47,6 +47,16 @@ func newOwner(t Tenant, r *row, buckets int) *owner {
 	return o
 }
 
+// above reports whether something of a higher priority waits for the ceiling.
+func (o *owner) above(p Priority) bool {
+	for pr := Critical; pr < p; pr++ {
+		if o.turns[pr-1].parked {
+			return true
+		}
+	}
+	return false
+}
+
 func (o *owner) fits(cost int) bool { return o.MaxInUse == 0 || o.inUse+cost <= o.MaxInUse }
 
 // takeable is the most that one request may cost.
@@ -207,7 +217,8 @@ func (m *model) take(p *place) {
 		if q := m.next(pr); q != nil {
 			most = max(most, float64(q.Cost))
 		}
-		m.credit[pr-1] = min(m.credit[pr-1]+reserve*float64(p.Cost), most)
+		step := reserve * float64(p.Cost)
+		m.credit[pr-1] = min(m.credit[pr-1]+step, most+step)
 		if pr == p.Priority {
 			m.credit[pr-1] = max(m.credit[pr-1]-float64(p.Cost), 0)
 		}
@@ -279,4 +290,9 @@ func (m *model) overtakers(p *place, own int) int {
 		}
 	}
 	return int(before)
+}
+
+// waits returns the cost that waits of a tenant in a priority.
+func (m *model) waits(o *owner, pr Priority) int {
+	return m.cost(func(q *place) bool { return q.owner == o && q.Priority == pr })
 }

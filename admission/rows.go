@@ -163,10 +163,7 @@ func (f *flow) deal(hash uint64, hand int) *flow {
 
 // starts returns the start tag of one more request of a flow.
 func (s *fair) starts(f *flow) float64 {
-	if !f.waits() {
-		return s.tagged(f)
-	}
-	return f.tag + float64(f.line.cost)*f.charge
+	return s.tagged(f) + float64(f.line.cost)*f.charge
 }
 
 // configureRows makes the table what the configuration says. Who has a row keeps
@@ -193,8 +190,8 @@ func (c *Core) configureRows(old *Tenants) {
 		}
 		c.table, c.hand, c.rest = nil, 0, 0
 		for i, r := range c.rows {
-			if i != everybody && r != nil {
-				r.gone, r.inUse, r.ceiling = true, 0, 0
+			if r != nil {
+				r.gone, r.inUse, r.ceiling = i != everybody, 0, 0
 				c.unpark(r)
 			}
 		}
@@ -331,6 +328,17 @@ func (c *Core) activate(r *row) {
 		r.active = true
 		c.active = append(c.active, r)
 	}
+}
+
+// above reports whether something of the row waits for its ceiling in a higher
+// priority: what is below would take the units that it waits for.
+func (r *row) above(p Priority) bool {
+	for i := range r.flows[:p-1] {
+		if r.flows[i].parked {
+			return true
+		}
+	}
+	return false
 }
 
 // park takes a flow whose row is at its ceiling out of the way of the others.

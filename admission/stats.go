@@ -33,7 +33,9 @@ type Stats struct {
 	// ShedCohort on: with what is offered now that leaves what the slots can serve.
 	// ShedPriority is 0 while nobody need be shed.
 	ShedPriority Priority
-	ShedCohort   int // 1 to Cohorts+1
+	ShedCohort   int     // 1 to Cohorts+1
+	ShedOffered  float64 // cost per second that is asked for in that priority
+	ShedServed   float64 // and what there is for it
 
 	Tenants Tally // of all tenants; zero without
 
@@ -72,7 +74,7 @@ func (c *Core) Stats(now time.Duration) Stats {
 	for i := range c.lanes {
 		s.WaitingBy[i] = c.lanes[i].cost
 	}
-	s.ShedPriority, s.ShedCohort = c.shedding()
+	c.shedding(&s)
 	s.Tenants = c.tally()
 	if math.IsInf(s.Load, 0) || math.IsNaN(s.Load) {
 		s.Load = 0

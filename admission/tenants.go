@@ -106,9 +106,10 @@ func (q Quota) burst() float64 {
 }
 
 // A Reserve is the part of the limit that is left to each priority while those
-// above it want all: 0 to 1 each, at most 1 together. What a priority does not use
-// is used by the others. In an overload a priority has in units of cost what is
-// granted times its reserve, and that part of the queue.
+// above it want all: 0 to 1 each, at most 1 together, and at most 32/33 of those below
+// Critical, which would else go for ever. What a priority does not use is used by the
+// others. In an overload a priority has, in units of cost, what is granted times its
+// reserve, and that part of the queue.
 type Reserve struct{ Critical, Default, Sheddable, Background float64 }
 
 // of returns the reserves in the order of Core.lines.
@@ -126,6 +127,9 @@ func (r Reserve) validate() error {
 	}
 	if sum > 1+1e-9 {
 		return fmt.Errorf("the reserves add up to %v: at most 1, they are parts of the limit", sum)
+	}
+	if below := sum - r.Critical; below > aging/(aging+1.0)+1e-9 {
+		return fmt.Errorf("the reserves below critical add up to %.4g: at most 32/33, or nothing critical is ever served", below)
 	}
 	return nil
 }
