@@ -36,8 +36,8 @@ func explainShares(b *strings.Builder, s *Stats, cfg *Config, top []TenantState)
 		fmt.Fprintf(b, "  reserve  %s of the limit\n", parts)
 	}
 	if s.ShedPriority != 0 && s.ShedCohort <= admission.Cohorts {
-		fmt.Fprintf(b, "  shed     %v, users from cohort %d of %d on: %.0f %% of what it asks for can be served\n",
-			s.ShedPriority, s.ShedCohort, admission.Cohorts, 100*float64(s.ShedCohort-1)/admission.Cohorts)
+		fmt.Fprintf(b, "  shed     %v, users from cohort %d of %d on: %.3g/s offered where %.3g/s are left for it\n",
+			s.ShedPriority, s.ShedCohort, admission.Cohorts, s.ShedOffered, s.ShedServed)
 	}
 }
 

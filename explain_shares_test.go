@@ -43,12 +43,12 @@ func TestExplainShowsShares(t *testing.T) {
 		synctest.Wait()
 		text := l.Explain()
 		for _, want := range []string{
-			"tenants  21, of them", "1 for more than their share, which is", "/s for each unit of weight",
+			"tenants  20, of them", "1 for more than their share, which is", "/s for each unit of weight",
 			`"big": weight 2, 3 in use of at most 3,`, "/s entitled: over its share of 2 x ",
 			`"metered": weight 1, `, "0 waiting; ", "quota 2/s, burst 4, ", " left, the next unit in ", "for the quota",
 			"reserve  20 % for critical, 5 % for background of the limit",
 			"that ask for less",
-			"shed     default, users from cohort ", " of 128 on: ", " % of what it asks for can be served",
+			"shed     default, users from cohort ", " of 128 on: ", "/s offered where ", "/s are left for it",
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("does not say %q", want)

@@ -90,7 +90,9 @@ func (s *load) share(rng *rand.Rand) {
 		cfg := stressConfig()
 		cfg.Observe = s.l.observe
 		cfg.Overflow = []Overflow{Displace, LatestOnly, EvictOldest}[rng.IntN(3)]
-		cfg.Tenants = stressTenants(rng)
+		if cfg.Tenants = nil; rng.IntN(3) > 0 {
+			cfg.Tenants = stressTenants(rng)
+		}
 		if err := s.l.Reconfigure(cfg); err != nil {
 			panic(err)
 		}
