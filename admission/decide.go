@@ -150,9 +150,11 @@ func (c *Core) grant(cost int) {
 // need is the service time that must fit a remaining budget.
 // Before there are samples nobody knows what a unit of size is, and it is that of
 // any request. Where sizes are trusted it is the quantile of what others took, relative
-// to what was predicted for them, but no longer than any request is known to take,
-// unless that is predicted: a size that is not exact varies the most where it is large,
-// and times the same ratio it would be taken for longer than anybody was ever served.
+// to what was predicted for them. A size that is not exact varies the most where it is
+// large, and that would be longer than anybody was ever served, so while there are slots
+// for all it is at most the quantile of all service times, unless more is predicted. In an
+// overload it is not: there is always somebody else to serve, and the queue ends where
+// the deadlines do, so that what is let through on a guess is late.
 func (c *Core) need(size int) time.Duration {
 	n := c.quantile
 	switch z := &c.service.sizes; {

@@ -44,7 +44,7 @@ type scheduled struct {
 type planning struct {
 	planned  bool      // the newcomer at hand is decided about by a schedule
 	newcomer scheduled // scratch of foresee
-	most     float64   // quantile of all service times, seconds; while sizes are trusted
+	most     float64   // quantile of all service times, seconds; while sizes are trusted. +Inf in an overload
 }
 
 // maxScheduled bounds the work of an offer: a walk over so many takes 4 µs. A line
@@ -254,6 +254,9 @@ func (c *Core) judgeSizes(d *Derivation, q float64) {
 	d.Explained = z.explained
 	if z.trusted() {
 		c.quantile, c.most = quantile(z.ratios, q), quantile(z.times, d.Percentile)
+		if c.overload {
+			c.most = math.Inf(1)
+		}
 		d.SizeBase, d.SizeEach = seconds(z.base), seconds(z.each)
 	}
 }
