@@ -187,7 +187,7 @@ func (m *model) ofOwn(p *place, gone []*place) *place {
 		q := m.hindmost(l, nil, gone)
 		t := &p.owner.inner[i][q.bucket]
 		tail := t.tag + float64(m.left(gone, func(o *place) bool { return o.owner == p.owner && o.bucket == q.bucket && o.Priority == p.Priority }))
-		if start := m.bucketTagged(p, p.bucket) + float64(m.waiting(p.owner, p.bucket, p.Priority)); tail-float64(q.Cost) > start {
+		if start := m.bucketStart(p, p.bucket) + float64(m.waiting(p.owner, p.bucket, p.Priority)); tail-float64(q.Cost) > start {
 			m.seen["displaced by tag of a bucket"]++
 			return q
 		}
@@ -207,7 +207,7 @@ func (m *model) ofOwn(p *place, gone []*place) *place {
 // newStart is the start tag of one more request at the end of an owner.
 func (m *model) newStart(o *owner, pr Priority) float64 {
 	t := &o.turns[pr-1]
-	return m.tagged(o, pr) + float64(m.cost(func(q *place) bool { return q.turn() == t }))*(1/o.Weight)
+	return m.start(o, pr) + float64(m.cost(func(q *place) bool { return q.turn() == t }))*(1/o.Weight)
 }
 
 // tail is when the last of an owner will have been served, in virtual time.

@@ -112,7 +112,7 @@ func (m *model) own(p *place) {
 	if inner := p.owner.inner[p.Priority-1]; len(inner) > 0 {
 		best := math.Inf(1)
 		for _, b := range m.deal(p.Tenant, len(inner)) {
-			if start := m.bucketTagged(p, b) + float64(m.waiting(p.owner, b, p.Priority)); start < best {
+			if start := m.bucketStart(p, b) + float64(m.waiting(p.owner, b, p.Priority)); start < best {
 				p.bucket, best = b, start
 			}
 		}
@@ -142,21 +142,6 @@ func (m *model) waiting(o *owner, bucket int, pr Priority) int {
 
 // start is the start tag of the next that is served of an owner and priority.
 func (m *model) start(o *owner, pr Priority) float64 { return max(m.v[pr-1], o.turns[pr-1].tag) }
-
-// queued is the start tag of those at the end.
-func (m *model) tagged(o *owner, pr Priority) float64 {
-	if t := &o.turns[pr-1]; t.waits {
-		return t.tag
-	}
-	return m.start(o, pr)
-}
-
-func (m *model) bucketTagged(p *place, b int) float64 {
-	if t := &p.owner.inner[p.Priority-1][b]; t.waits {
-		return t.tag
-	}
-	return m.bucketStart(p, b)
-}
 
 // bucketStart is the same between the buckets of the others.
 func (m *model) bucketStart(p *place, bucket int) float64 {
@@ -261,7 +246,7 @@ func (m *model) predict(p *place) time.Duration {
 		}
 	}
 	if of := p.owner.inner[p.Priority-1]; len(of) > 0 {
-		start, others := m.bucketTagged(p, p.bucket)+float64(own), 0.0
+		start, others := m.bucketStart(p, p.bucket)+float64(own), 0.0
 		for b := range of {
 			if t := &of[b]; b != p.bucket && t.waits && t.tag < start {
 				others += min(float64(m.waiting(p.owner, b, p.Priority)), start-t.tag)
@@ -282,7 +267,7 @@ func (m *model) predict(p *place) time.Duration {
 // of the tenant of p.
 func (m *model) overtakers(p *place, own int) int {
 	before := 0.0
-	start := m.tagged(p.owner, p.Priority) + float64(own)*(1/p.owner.Weight)
+	start := m.start(p.owner, p.Priority) + float64(own)*(1/p.owner.Weight)
 	for _, o := range m.owners {
 		if t := &o.turns[p.Priority-1]; o != p.owner && t.waits && !t.parked && t.tag < start {
 			cost := m.cost(func(q *place) bool { return q.turn() == t })
