@@ -89,8 +89,8 @@ func (c GroupConfig) budget() admission.BudgetConfig {
 //
 // Each member is an ordinary Limiter with a queue, a depth and an objective of its own.
 // While nobody wants more than it has, members know nothing of one another, and their
-// fast paths are those of limiters without a group. The group has no goroutine and needs
-// no Close. Stats of a member has the larger of its nominal share and what it may use
+// fast paths are those of limiters without a group. The group has no goroutine, at most
+// one timer that ends by itself within an objective, and needs no Close. Stats of a member has the larger of its nominal share and what it may use
 // as its Limit, which is what its depth is derived from; Stats of the group has both.
 //
 // # No two locks
@@ -115,8 +115,9 @@ type Group struct {
 
 	mu     sync.Mutex
 	budget *admission.Budget
-	busy   bool // somebody plays a round
-	again  bool // and is to play another one
+	alarm  *time.Timer // plays a round when Budget.Hungry says that there may be more to have
+	busy   bool        // somebody plays a round
+	again  bool        // and is to play another one
 }
 
 // A member is what a limiter knows of its group; guarded by the lock of the limiter.
@@ -219,9 +220,26 @@ func (g *Group) round() bool {
 		g.mu.Lock()
 		g.budget.Hear(i, claim)
 	}
-	g.hungry.Store(int64(g.budget.Hungry()))
+	hungry := g.budget.Hungry()
+	g.hungry.Store(int64(hungry))
+	g.wake(hungry)
 	g.busy = g.again || !g.budget.Settled()
 	return g.busy
+}
+
+// wake has a round played at the given instant, if there is one: who was refused and does
+// not come again wants nothing from then on, and those that wait for its units would learn
+// of it only with their own next release. The caller holds the lock.
+func (g *Group) wake(at time.Duration) {
+	if at == 0 || at == admission.Never {
+		return
+	}
+	after := max(at-g.limiters[0].now(), time.Millisecond)
+	if g.alarm == nil {
+		g.alarm = time.AfterFunc(after, g.balance)
+		return
+	}
+	g.alarm.Reset(after)
 }
 
 // take brings terms of the group into force.

@@ -146,6 +146,7 @@ func (m *model) set(o *owner, t Tenant) {
 			o.left = t.Quota.burst()
 		}
 	}
+	m.weigh(o, t.weight())
 	o.Tenant, o.Weight, o.gone = t, t.weight(), false
 	m.unpark(o)
 }
@@ -173,8 +174,18 @@ func (m *model) setWeight(id string, w float64) {
 		m.counts.clamped++
 		m.seen["clamped"]++
 	}
-	o.Weight = within
+	m.weigh(o, within)
 	m.dispatch()
+}
+
+// weigh charges by the new weight what was granted under the old one and not waited for.
+func (m *model) weigh(o *owner, w float64) {
+	for i := range o.turns {
+		if t := &o.turns[i]; t.tag > m.v[i] && o.Weight > 0 {
+			t.tag = m.v[i] + (t.tag-m.v[i])*o.Weight/w
+		}
+	}
+	o.Weight = w
 }
 
 // holds is how many of an owner wait.

@@ -304,15 +304,24 @@ func (r *row) set(c *Core, t Tenant) {
 	r.Tenant = t
 	r.gone = false
 	r.ceiling = t.MaxInUse
-	r.weigh(t.weight())
+	c.weigh(r, t.weight())
 	c.unpark(r)
 }
 
-// weigh puts a weight in force.
-func (r *row) weigh(w float64) {
+// weigh puts a weight in force. What was granted under another one and not yet been
+// waited for is charged by the new one: who had a millionth of the weight for a moment
+// would else wait for a million grants of the others.
+func (c *Core) weigh(r *row, w float64) {
 	r.Weight = w
 	for i := range r.flows {
-		r.flows[i].charge = 1 / w
+		f, l := &r.flows[i], &c.lanes[i]
+		if ahead := f.tag - l.v; ahead > 0 {
+			f.tag = l.v + ahead/(w*f.charge)
+		}
+		f.charge = 1 / w
+		if f.at >= 0 {
+			l.fix(int(f.at))
+		}
 	}
 }
 
@@ -421,7 +430,7 @@ func (c *Core) SetWeight(now time.Duration, id string, weight float64) {
 	if within != weight {
 		c.counts.clamped++
 	}
-	r.weigh(within)
+	c.weigh(r, within)
 	c.ratios(nil)
 	c.retune()
 	c.dispatch()
