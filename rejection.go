@@ -79,6 +79,8 @@ func (r *Rejection) Error() string {
 	}
 	fmt.Fprintf(&b, ": %s", sentences[r.Reason])
 	switch {
+	case r.Reason == NoBudget && r.PredictedWait+r.Service <= r.Remaining:
+		b.WriteString(" together with others that take less") // sizes are trusted: see admission.SizeTrusted
 	case r.Reason == NoBudget:
 		fmt.Fprintf(&b, " (wait %s + service %s > %s left)", short(r.PredictedWait), short(r.Service), short(r.Remaining))
 	case r.Reason == Doomed:

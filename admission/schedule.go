@@ -136,10 +136,12 @@ func (l *line) check() error {
 // foresees reports whether newcomers to a flow are decided about by its schedule. Those
 // whose deadline is within the objective are then bound by nothing else: see depthFor.
 // Under Auto the order is EDF as soon as somebody waits.
-func (c *Core) foresees(f *flow) bool {
+func (c *Core) foresees(f *flow) bool { return c.service.sizes.trusted() && c.plans(f) }
+
+func (c *Core) plans(f *flow) bool {
 	displaces := c.cfg.Overflow == Displace || c.cfg.Overflow == LatestOnly
 	edf := c.cfg.Order == EDF || c.cfg.Order == Auto
-	return c.service.sizes.trusted() && displaces && edf && c.limit > 0 && f.line.replan()
+	return displaces && edf && c.limit > 0 && f.line.replan()
 }
 
 // foresee chooses who gives way so that everybody in the flow is predicted to be in

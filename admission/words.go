@@ -80,7 +80,7 @@ const (
 	BytesFull                 // rejected: the bodies that wait fill MaxBytes
 	TooCostly                 // rejected: its cost alone exceeds the limit
 	TooLarge                  // rejected: its bytes alone exceed MaxBytes
-	NoBudget                  // rejected: predicted wait + service does not fit the remaining budget
+	NoBudget                  // rejected: predicted wait + service does not fit the remaining budget; or it would make others late that take less
 	OverQuota                 // rejected: its tenant has had what its quota allows for now
 	Shed                      // rejected: everybody who fills the queue outranks it
 	Displaced                 // rejected: gave its place to a request that ranks above it
