@@ -322,3 +322,57 @@ func TestNobodyStarves(t *testing.T) {
 		}
 	}
 }
+
+// Whoever had a small weight for a moment does not pay for it afterwards: what it was
+// granted then is charged by the weight in force.
+func TestWeightOfAMoment(t *testing.T) {
+	for name, set := range map[string]func(c *Core, now time.Duration, w float64){
+		"SetWeight": func(c *Core, now time.Duration, w float64) { c.SetWeight(now, "a", w) },
+		"Reconfigure": func(c *Core, now time.Duration, w float64) {
+			cfg := c.cfg
+			cfg.Tenants = &Tenants{Rows: []Tenant{{ID: "a", Weight: w}, {ID: "b"}}}
+			if err := c.Reconfigure(now, cfg); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		c := benchCore(t, Config{
+			Limit: limit.Fixed(1), Depth: 1000, MaxWait: MaxObjective, Order: FIFO,
+			Tenants: &Tenants{Rows: []Tenant{{ID: "a"}, {ID: "b"}}},
+		})
+		now, of := time.Duration(0), map[Share]string{}
+		offer := func(id string) {
+			d := c.Offer(now, Request{Tenant: id, Deadline: Never})
+			if d.Waiter != nil {
+				d.Waiter.Ref = id
+			} else {
+				of[d.Share] = id
+			}
+		}
+		for range 100 {
+			offer("a")
+			offer("b")
+		}
+		running := c.shareOf(&c.table["a"].flows[Default-1])
+		grants := func(n int) map[string]int {
+			served := map[string]int{}
+			for range n {
+				now += ms
+				c.Release(now, End{Outcome: Completed, Share: running})
+				w := c.Next()
+				running = w.Share()
+				served[w.Ref.(string)]++
+				if err := c.Check(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return served
+		}
+		set(c, now, 1e-5)
+		grants(10)
+		set(c, now, 1)
+		if got := grants(100); got["a"] < 48 || got["b"] < 48 {
+			t.Errorf("%s: of 100 grants a has %d and b %d, of equal weights again", name, got["a"], got["b"])
+		}
+	}
+}
