@@ -106,7 +106,9 @@ func (b *Batch) AddSized(service, hold time.Duration, cost, offered, actual int)
 	c.sum += unit
 	c.sumsq += unit * unit
 	b.samples++
-	b.pairs.add(offered, service, hold)
+	if offered != cost { // else nobody has said one
+		b.pairs.add(offered, service, hold)
+	}
 }
 
 // Merge adds all of o.

@@ -139,8 +139,8 @@ func (d *duel) play(before numbersInForce) error {
 			switch d.sizes {
 			case 0, 1: // all are alike
 				d.batch.Add(time.Duration(1+d.pick(60))*ms, 0, 1+d.pick(2), 1)
-			case 2: // sizes are costs and say nothing
-				d.batch.Add(time.Duration(1+d.pick(60))*ms, 0, 1+d.pick(2), 0)
+			case 2: // sizes say nothing
+				d.batch.Add(time.Duration(1+d.pick(60))*ms, 0, 1+d.pick(2), size)
 			default: // sizes say much, or all
 				d.batch.Add(time.Duration(2*size+d.pick(1+20*(d.sizes-3)))*ms, time.Duration(d.pick(90))*ms, 1+d.pick(2), size)
 			}

@@ -51,6 +51,10 @@ type planning struct {
 // that is longer is one as without sizes, until it is half as long.
 const maxScheduled = 1024
 
+// keptSchedule is how many places of a line that is empty are kept: of thousands of
+// tenants, each of which has waited once, that is 320 bytes each.
+const keptSchedule = 8
+
 func (w *Waiter) scheduled() scheduled {
 	return scheduled{due: w.due(), w: w, size: w.size, cost: w.cost, rank: int16(rank(w.retry, w.cohort))}
 }
@@ -88,6 +92,9 @@ func (l *line) unplan(w *Waiter) {
 	if l.planned {
 		i := l.schedule.at(w)
 		l.schedule = slices.Delete(l.schedule, i, i+1)
+		if len(l.schedule) == 0 && cap(l.schedule) > keptSchedule {
+			l.schedule = nil
+		}
 	}
 }
 

@@ -45,7 +45,9 @@ type sizing struct {
 	cells  *[hist.N]cell
 }
 
-// A SizeUse says what sizes are used for.
+// A SizeUse says what sizes are used for. A size that is the cost, as it is by default, is
+// not judged, and goes on to scale: to give way for its cost is not what a costly request
+// without a size has asked for.
 type SizeUse uint8
 
 const (

@@ -173,6 +173,27 @@ func TestOfferedSizeIsJudged(t *testing.T) {
 	}
 }
 
+// A cost is no size: a costly request does not give way for it, however well it says how long
+// the request takes, nor is it ignored.
+func TestCostIsNoSize(t *testing.T) {
+	for what, f := range map[string]func(cost int) time.Duration{
+		"in proportion": func(cost int) time.Duration { return time.Duration(cost) * ms },
+		"all alike":     func(int) time.Duration { return 50 * ms },
+	} {
+		c := benchCore(t, Config{Limit: limit.Fixed(60)})
+		var b Batch
+		for i := range 200 {
+			cost := 1 + i%50
+			b.Add(f(cost), 0, cost, i%2*cost)
+			c.Observe(time.Duration(i)*50*ms, &b)
+			b.Reset()
+		}
+		if d := c.derivation; d.Sizes != SizeScales {
+			t.Errorf("%s: sizes are %s: %v", what, d.Sizes, d)
+		}
+	}
+}
+
 // Ignored sizes change nothing: the core is as one that was told none.
 func TestIgnoredSizesAreNone(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
