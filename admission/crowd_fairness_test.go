@@ -20,8 +20,10 @@ type sender struct {
 	most   int // cost of a request: 1 to most
 	peers  int // those of the same number are compared
 	prio   Priority
+	quiet  float64 // how often it sends nothing though others do
 
 	waits   int // requests
+	served  int // requests
 	granted float64
 	lo, hi  []float64 // by the other senders, of granted/weight less theirs while both wait; NaN: they do not
 }
@@ -82,6 +84,7 @@ func (m *market) granted(s *sender, cost int, share Share) {
 	m.grants++
 	m.running = append(m.running, End{Cost: cost, Share: share, Outcome: Completed})
 	s.granted += float64(cost) / s.weight
+	s.served++
 	if m.on != nil {
 		m.on(s, cost)
 	}
@@ -141,10 +144,10 @@ func (m *market) weigh(s *sender, w float64) {
 // refill brings senders that are in the mood to what they like to have waiting.
 func (m *market) refill(idle float64) {
 	for _, s := range m.all {
-		if m.rng.Float64() < idle {
+		if m.rng.Float64() < max(idle, s.quiet) {
 			continue
 		}
-		for s.waits < m.keep {
+		for i := 0; i < m.keep && s.waits < m.keep; i++ {
 			m.offer(s)
 		}
 	}
@@ -192,24 +195,42 @@ func TestFairnessBound(t *testing.T) {
 }
 
 // The same at the ends of what weights and costs may be, for a million grants: virtual
-// time is moved back to zero a few hundred times, and rounding does not add up.
+// time is moved back to zero again and again, and rounding does not add up.
 func TestFairnessBoundAtTheExtremes(t *testing.T) {
 	grants := 1_000_000
 	if raceEnabled || testing.Short() {
 		grants = 50_000
 	}
 	tenants := &Tenants{Rows: []Tenant{{ID: "light", Weight: 1e-3}, {ID: "lighter", Weight: 1e-3}, {ID: "heavy", Weight: 1e3}, {ID: "middle", Weight: 7}}}
-	m := newMarket(t, Config{Limit: limit.Fixed(limit.Max), Tenants: tenants}, 6,
-		&sender{id: "light", weight: 1e-3, most: limit.Max}, &sender{id: "lighter", weight: 1e-3, most: 1000},
-		&sender{id: "heavy", weight: 1e3, most: limit.Max}, &sender{id: "middle", weight: 7, most: 3})
+	all := []*sender{
+		{id: "light", weight: 1e-3, most: limit.Max},
+		{id: "lighter", weight: 1e-3, most: 1000, quiet: 0.999},
+		{id: "heavy", weight: 1e3, most: limit.Max, quiet: 0.999},
+		{id: "middle", weight: 7, most: 3, quiet: 0.99},
+	}
+	m := newMarket(t, Config{Limit: limit.Fixed(limit.Max), Tenants: tenants}, 6, all...)
+	back, v := 0, 0.0
 	for m.grants < grants {
-		m.refill(0.9)
+		m.refill(0.1)
 		m.compare()
+		if now := m.core.lanes[Default-1].v; now < v {
+			back++
+		}
+		v = m.core.lanes[Default-1].v
 		if len(m.running) > 0 {
 			m.end()
 			m.compare()
 		}
 	}
+	if back < grants/50_000 {
+		t.Errorf("virtual time was moved back only %d times", back)
+	}
+	for _, s := range all {
+		if s.served < grants/1000 {
+			t.Errorf("%s was granted only %d", s.id, s.served)
+		}
+	}
+	t.Logf("moved back %d times", back)
 	if err := m.core.Check(); err != nil {
 		t.Fatal(err)
 	}
