@@ -70,7 +70,7 @@ func (c *Core) roll() {
 				active = append(active, t)
 			} else {
 				t.rate, t.served = [priorities]float64{}, [priorities]float64{}
-				t.greedy = [priorities]bool{}
+				t.greedy, t.counts = [priorities]bool{}, [priorities]bool{}
 			}
 		}
 		clear(c.active[len(active):])
@@ -128,12 +128,12 @@ func (c *Core) fill(l *lane, i int, rate float64) {
 	all := 0.0
 	for _, t := range c.active {
 		t.greedy[i] = false
-		if t.rate[i] > 0 {
+		if t.counts[i] = t.rate[i] > 0; t.counts[i] {
 			t.served[i] = open
 			all += t.Weight
 		}
 	}
-	l.short, l.served, l.level = false, 0, 0
+	l.short, l.served, l.level, l.weight = false, 0, 0, all
 	if all > 0 {
 		l.level = l.avail / all // what is sure for each, while nobody wants more
 	}
@@ -160,11 +160,14 @@ func (c *Core) fill(l *lane, i int, rate float64) {
 			}
 		}
 		if !closed {
-			l.short, l.level = true, level
+			l.short, l.level, l.weight = true, level, weight
 		}
 	}
 	var turn [2]float64 // the longest turns in virtual time of those who ask for too much: a request each
 	for _, t := range c.active {
+		if l.short {
+			t.counts[i] = t.served[i] == open
+		}
 		if t.served[i] == open {
 			t.served[i] = l.level * t.Weight
 			l.served += t.served[i]
@@ -233,7 +236,11 @@ func (c *Core) capacityOf(t *row, i int, rate float64) float64 {
 func (c *Core) entitled(f *flow) float64 {
 	i := int(f.priority) - 1
 	l := &c.lanes[i]
-	e := max(l.level*f.row.Weight, l.avail-l.served+f.row.served[i])
+	sure := l.level * f.row.Weight
+	if !f.row.counts[i] && l.weight > 0 {
+		sure *= l.weight / (l.weight + f.row.Weight) // it would be one more of those who share
+	}
+	e := max(sure, l.avail-l.served+f.row.served[i])
 	if f.row.ceiling > 0 {
 		e = min(e, c.capacityOf(f.row, i, c.rate()))
 	}

@@ -56,6 +56,7 @@ type stance struct {
 	limit   int // in force, or about to be
 	held    int // max(limit, in use) as far as anybody knows. Invariant: the sum is at most the ceiling (B1)
 	target  int // of the limit, once all have what is theirs
+	cut     int // what the limit is lowered to: the target, or less while too much runs. See squeeze
 	told    int // Terms.Enough
 	stale   bool
 	claim   Claim
@@ -173,8 +174,8 @@ func (b *Budget) Next() (i int, t Terms, ok bool) {
 		case looks:
 			return i, m.terms(), true
 		case cuts:
-			if m.target < m.limit {
-				m.limit, m.stale = m.target, false
+			if m.cut < m.limit {
+				m.limit, m.stale = m.cut, false
 				return i, m.terms(), true // held stays: what runs is not known yet
 			}
 		default:
@@ -240,6 +241,27 @@ func (b *Budget) plan() {
 		}
 		m.stale = m.stale || m.told != told
 		m.told = told
+		m.cut = m.target
+	}
+	if b.sum() > b.units {
+		b.squeeze()
+	}
+}
+
+// squeeze is for when the units have been lowered below what is held: then nobody may
+// grow into its target before enough of the others has ended, so that what is free of the
+// units, if anything, is all that limits leave above what runs.
+func (b *Budget) squeeze() {
+	running := 0
+	for i := range b.members {
+		m := &b.members[i]
+		running += m.claim.InUse
+		b.parts[i] = part{lo: m.claim.InUse, hi: max(m.claim.InUse, m.target), weight: m.weight()}
+	}
+	divide(max(b.units, running), b.parts)
+	for i := range b.members {
+		m := &b.members[i]
+		m.cut = min(m.target, b.parts[i].units)
 	}
 }
 

@@ -172,7 +172,11 @@ func (c *Core) need(size int) time.Duration {
 // before its own are free, over the rate; or, if that is longer, the units of its own
 // tenant before it, over what the tenant is served.
 func (c *Core) predict(r *Request, f *flow) time.Duration {
-	own := c.ahead(f, min(r.Deadline, c.bound(r)))
+	due := min(r.Deadline, c.bound(r))
+	own := c.ahead(f, due)
+	if w := c.replaced(r); w != nil && w.flow == f && (c.order == FIFO || c.order == EDF && w.due() <= due) {
+		own = max(own-int(w.cost), 0) // it gives way, and is before nobody
+	}
 	units := r.Cost - c.free() + own + c.before(f.whole(), own)
 	for i := range c.lanes[:r.Priority-1] {
 		units += c.lanes[i].cost - c.lanes[i].parked

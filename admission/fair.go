@@ -67,15 +67,23 @@ func (s *fair) serve(f *flow, cost int) {
 
 // correct accounts for cost more or less than was granted, once that is known.
 func (s *fair) correct(f *flow, cost int) {
-	f.tag += float64(cost) * f.charge
+	f.tag = max(f.tag+float64(cost)*f.charge, 0)
 	if f.at >= 0 {
 		s.fix(int(f.at))
 	}
 }
 
-// rebase moves the origin of virtual time to now. Tags in the past all mean the
-// same for who does not wait.
+// rebase moves the origin of virtual time, so that a flow has its tag by the new one.
+// Tags in the past all mean the same for who does not wait; of those that wait, that only
+// corrections have put there, the one that has waited longest is next.
 func (f *flow) rebase(v float64) { f.tag = max(f.tag-v, 0) }
+
+// heapify puts the heap in order after rebase.
+func (s *fair) heapify() {
+	for i := len(s.heap)/2 - 1; i >= 0; i-- {
+		s.down(i)
+	}
+}
 
 // precedes is the order of the heap.
 func (a *flow) precedes(b *flow) bool {
@@ -171,6 +179,7 @@ type lane struct {
 
 	// As of the last apportion, in units of cost per second.
 	offered, avail, served float64
-	level                  float64 // per unit of weight; what each over its share gets
+	level                  float64 // per unit of weight; what each over its share gets, else what is sure for each
+	weight                 float64 // of those, who share the level
 	short                  bool    // somebody asks for more than there is
 }

@@ -225,9 +225,9 @@ func (m *model) account(p *place, e End) {
 	m.seen["corrected"]++
 	more := min(e.Charge, limit.Max) - p.Cost
 	if inner := p.owner.inner[p.Priority-1]; len(inner) > 0 {
-		inner[p.bucket].tag += float64(more)
+		inner[p.bucket].tag = max(inner[p.bucket].tag+float64(more), 0)
 	}
-	p.turn().tag += float64(more) * (1 / p.owner.Weight)
+	p.turn().tag = max(p.turn().tag+float64(more)*(1/p.owner.Weight), 0)
 	p.owner.fill(m.now)
 	p.owner.spend(more)
 	p.owner.granted += more
@@ -240,9 +240,13 @@ func (m *model) predict(p *place) time.Duration {
 		return 0
 	}
 	own := 0
+	replaced := 0
 	for _, q := range m.line(p.owner, p.bucket, p.Priority) {
 		if m.order == FIFO || m.order == EDF && q.due() <= p.due() {
 			own += q.Cost
+			if k := m.key(p); k != nil && q.keyed != nil && *k == *q.keyed {
+				replaced = q.Cost
+			}
 		}
 	}
 	if of := p.owner.inner[p.Priority-1]; len(of) > 0 {
@@ -254,6 +258,7 @@ func (m *model) predict(p *place) time.Duration {
 		}
 		own += int(others)
 	}
+	own -= replaced
 	units := p.Cost - m.free() + own + m.overtakers(p, own)
 	units += m.cost(func(q *place) bool { return q.Priority < p.Priority && !q.turn().parked })
 	wait := float64(max(units, 0)) / m.num.rate

@@ -313,7 +313,7 @@ func (c *Core) hindmost(f *flow, r *Request) *Waiter {
 	if !retry || c.order == NewestFirst {
 		for w := p.retry; w != nil; w = w.rnext {
 			if !w.victim && (!retry || w.arrival <= r.Arrival) {
-				p.retry = w.rnext
+				p.retry = w // not past it: it may not be chosen
 				return w
 			}
 		}

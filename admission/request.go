@@ -31,7 +31,7 @@ const Cohorts = 128
 
 // A Share is whose account a request is on. It is what a Decision or Waiter gave,
 // and goes back in End.
-type Share uint32
+type Share uint64
 
 // A Verdict is what became of an offer.
 type Verdict uint8

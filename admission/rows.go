@@ -26,6 +26,7 @@ type row struct {
 	rate, pending [priorities]float64
 	served        [priorities]float64 // of that, as of the last apportion
 	greedy        [priorities]bool    // it asks for more than its share in an overload, as of then
+	counts        [priorities]bool    // its weight is in lane.weight
 	stands        [priorities]int     // if so, what keeps its share busy, in units of cost that wait
 	count         float64             // requests in the current bin
 	perCost       float64             // cost of one, as Core.load measures it
@@ -73,8 +74,8 @@ func (a *account) spend(cost int) {
 // without a row is Core.rest.
 const everybody = 0
 
-// A Share has the row in its upper bits, then the bucket plus one, the
-// priority, and the generation of the table.
+// A Share has the row in its upper 45 bits, then the bucket plus one, the priority, and
+// the generation of the table.
 const (
 	genBits    = 5
 	prioBits   = 3
@@ -202,20 +203,18 @@ func (c *Core) configureRows(old *Tenants) {
 		if c.rest != everybody {
 			c.rows[c.rest].gone = true // what waits or runs of it goes on beside the new one
 		}
-		c.rest = c.freeIndex()
+		c.rest = c.freeIndex(0)
 		c.rows[c.rest] = c.newRow(c.rest, t.Others, t.buckets())
 	}
 	c.rows[c.rest].set(c, t.Others)
-	before := c.table
+	before, free := c.rowsByID(), 0
 	c.table = make(map[string]*row, len(t.Rows))
 	for i := range t.Rows {
 		r := before[t.Rows[i].ID]
 		if r == nil {
-			r = c.revive(t.Rows[i].ID)
-		}
-		if r == nil {
-			r = c.newRow(c.freeIndex(), t.Rows[i], 0)
-			c.rows[r.index] = r
+			free = c.freeIndex(free)
+			r = c.newRow(free, t.Rows[i], 0)
+			c.rows[free] = r
 		}
 		r.set(c, t.Rows[i])
 		c.table[r.ID] = r
@@ -239,20 +238,22 @@ func (c *Core) ratios(but *row) {
 	}
 }
 
-// revive returns the row of an id that was taken out of the configuration and is
-// not idle yet.
-func (c *Core) revive(id string) *row {
+// rowsByID returns the rows of tenants by name, with those that were taken out of the
+// configuration and are not idle yet.
+func (c *Core) rowsByID() map[string]*row {
+	all := make(map[string]*row, len(c.rows))
 	for _, r := range c.rows {
-		if r != nil && r.ID == id {
-			return r
+		if r != nil && r.ID != "" && (all[r.ID] == nil || !r.gone) {
+			all[r.ID] = r
 		}
 	}
-	return nil
+	return all
 }
 
-func (c *Core) freeIndex() int {
-	for i, r := range c.rows {
-		if r == nil {
+// freeIndex returns the first index, of those from the given one on, that no row has.
+func (c *Core) freeIndex(from int) int {
+	for i := from; i < len(c.rows); i++ {
+		if c.rows[i] == nil {
 			return i
 		}
 	}
@@ -394,6 +395,7 @@ func (c *Core) charge(f *flow, cost int) {
 				w.buckets[i].rebase(w.fair.v)
 			}
 			w.fair.v = 0
+			w.fair.heapify()
 		}
 	}
 	l.serve(w, cost)
@@ -404,6 +406,7 @@ func (c *Core) charge(f *flow, cost int) {
 			}
 		}
 		l.v = 0
+		l.heapify()
 	}
 	f.row.granted += float64(cost)
 }
