@@ -54,18 +54,19 @@ func (c GroupConfig) Validate() error {
 	names := map[string]bool{}
 	for i, m := range c.Members {
 		cfg := m.Config
+		name := cmp.Or(cfg.Name, DefaultName)
 		switch {
 		case cfg.Limit != nil:
-			return fmt.Errorf("member %q has a limit, %v: in a group it is granted, leave it out", cfg.Name, cfg.Limit)
+			return fmt.Errorf("member %q has a limit, %v: in a group it is granted, leave it out", name, cfg.Limit)
 		case cfg.Observe:
-			return fmt.Errorf("member %q observes: a group cannot keep its units where nothing is refused", cfg.Name)
-		case names[cfg.Name]:
-			return fmt.Errorf("two members are called %q", cfg.Name)
+			return fmt.Errorf("member %q observes: a group cannot keep its units where nothing is refused", name)
+		case names[name]:
+			return fmt.Errorf("two members are called %q", name)
 		}
-		names[cfg.Name] = true
+		names[name] = true
 		cfg.Limit = admission.Granted{}
 		if err := cfg.Validate(); err != nil {
-			return fmt.Errorf("member %d, %q: %w", i+1, cfg.Name, err)
+			return fmt.Errorf("member %d, %q: %w", i+1, name, err)
 		}
 	}
 	return c.budget().Validate()
@@ -74,7 +75,7 @@ func (c GroupConfig) Validate() error {
 func (c GroupConfig) budget() admission.BudgetConfig {
 	b := admission.BudgetConfig{Units: c.Units}
 	for _, m := range c.Members {
-		b.Members = append(b.Members, admission.Member{Name: m.Config.Name, Weight: m.Weight, Min: m.Min, Max: m.Max})
+		b.Members = append(b.Members, admission.Member{Name: cmp.Or(m.Config.Name, DefaultName), Weight: m.Weight, Min: m.Min, Max: m.Max})
 	}
 	return b
 }
@@ -89,9 +90,11 @@ func (c GroupConfig) budget() admission.BudgetConfig {
 //
 // Each member is an ordinary Limiter with a queue, a depth and an objective of its own.
 // While nobody wants more than it has, members know nothing of one another, and their
-// fast paths are those of limiters without a group. The group has no goroutine, at most
-// one timer that ends by itself within an objective, and needs no Close. Stats of a member has the larger of its nominal share and what it may use
-// as its Limit, which is what its depth is derived from; Stats of the group has both.
+// fast paths are those of limiters without a group. The group has no goroutine that stays:
+// at most one, which ends once nobody asks for another round, and at most one timer,
+// which ends within an objective. So it needs no Close. Stats of a member has as its Limit
+// the larger of its nominal share and what it may use, which is what its depth is derived
+// from; Stats of the group has both.
 //
 // # No two locks
 //
@@ -211,8 +214,7 @@ func (g *Group) balance() {
 // asks plays it.
 func (g *Group) round() bool {
 	g.hungry.Store(int64(admission.Never))
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	g.mu.Lock() // not deferred: a panic of a member comes while it is unlocked
 	g.again = false
 	for i, terms, ok := g.budget.Next(); ok; i, terms, ok = g.budget.Next() {
 		g.mu.Unlock()
@@ -223,8 +225,10 @@ func (g *Group) round() bool {
 	hungry := g.budget.Hungry()
 	g.hungry.Store(int64(hungry))
 	g.wake(hungry)
-	g.busy = g.again || !g.budget.Settled()
-	return g.busy
+	more := g.again || !g.budget.Settled()
+	g.busy = more
+	g.mu.Unlock()
+	return more
 }
 
 // wake has a round played at the given instant, if there is one: who was refused and does

@@ -216,6 +216,8 @@ func TestGroupConfigSaysWhatIsWrong(t *testing.T) {
 		`member "a" observes`:                     member(Config{Name: "a", Observe: true}),
 		`member 1, "a": objective -1s`:            member(Config{Name: "a", Objective: -time.Second}),
 		`two members are called "a"`:              {Units: 10, Members: []Member{{Config: Config{Name: "a"}}, {Config: Config{Name: "a"}}}},
+		`two members are called "default"`:        {Units: 10, Members: []Member{{}, {Config: Config{Name: DefaultName}}}},
+		`member "default" observes`:               member(Config{Observe: true}),
 		`weight -1 of member "a"`:                 {Units: 10, Members: []Member{{Config: Config{Name: "a"}, Weight: -1}}},
 		`group: name "\x00" has a character that`: {Name: "\x00", Units: 10},
 	} {
@@ -386,6 +388,27 @@ func TestGroupHearsDuringARound(t *testing.T) {
 		t.Error("what a released is not known to the round, and nobody asked for another")
 	}
 	checkGroup(t, g, false)
+}
+
+// A member that panics in a round is no fatal error: who recovers it finds the group
+// unlocked, where the runtime would have ended the process.
+func TestGroupPanicInARound(t *testing.T) {
+	g := pair(4)
+	b := g.Limiter("b")
+	b.mu.Lock()
+	b.journal = func(call) { panic("broken") }
+	b.mu.Unlock()
+	func() {
+		defer func() {
+			if p := recover(); p != "broken" {
+				t.Errorf("%v, want the panic of the member", p)
+			}
+		}()
+		_ = g.SetUnits(6)
+	}()
+	if !g.mu.TryLock() {
+		t.Error("the group is locked")
+	}
 }
 
 // Whoever asks while another goroutine plays a round leaves a note and waits for nobody;
