@@ -130,6 +130,30 @@ func TestHandOfAnId(t *testing.T) {
 	}
 }
 
+// A retry of another tenant that would give way first, but whose place is not after that
+// of the newcomer, is not passed over for a first attempt that is: it ranks above.
+func TestWhoGivesWayIsNotPassedOver(t *testing.T) {
+	c := benchCore(t, Config{Limit: limit.Fixed(3), Depth: 6, MaxWait: time.Hour, Tenants: &Tenants{
+		Rows: []Tenant{{ID: "a"}, {ID: "b"}, {ID: "busy"}},
+	}})
+	c.Offer(0, Request{Deadline: Never, Tenant: "busy", Cost: 3})
+	wait := func(id string, cost, attempt int) *Waiter {
+		return c.Offer(0, Request{Deadline: Never, Tenant: id, Cost: cost, Attempt: attempt}).Waiter
+	}
+	// In virtual time b is served until 4, of which the retry is what comes after 1; and the
+	// next of a would begin at 2.
+	first, retry := wait("b", 1, 1), wait("b", 3, 2)
+	mine := []*Waiter{wait("a", 1, 2), wait("a", 1, 2)}
+	if wait("a", 2, 1) == nil || first.Verdict() != Queued || retry.Verdict() != Queued {
+		t.Errorf("of b the first attempt %v, the retry %v", first.Reason(), retry.Reason())
+	}
+	for _, w := range mine {
+		if w.Reason() != Displaced {
+			t.Errorf("a retry of the newcomer's own tenant is still there")
+		}
+	}
+}
+
 // MaxQueue bounds what of the queue a tenant fills, and one may always wait.
 func TestMaxQueue(t *testing.T) {
 	for part, want := range map[float64]int{0.1: 10, 0.005: 1, 0: 100} {
