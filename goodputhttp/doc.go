@@ -50,7 +50,9 @@
 //
 // Server.Tenant and Server.User say who sends a request and for whom it is; ByAddress
 // goes by the network of the client. Work may say so too, and the priority. Nothing of
-// this is read from headers, because a client may write into them what it likes.
+// this is read from headers, because a client may write into them what it likes. What a
+// request costs is often known only once it is done: then its handler calls SetCost, and
+// SetSize, with its context.
 //
 // # Slots
 //

@@ -2,6 +2,7 @@ package goodputhttp_test
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 
@@ -42,4 +43,28 @@ func ExampleByAddress() {
 	// 2001:db8:0:7::/64
 	// 192.0.2.1
 	// acme
+}
+
+// What an answer of a language model costs is known once it is written: the tenant pays for
+// that, and the limiter learns how long so many tokens take.
+func ExampleSetCost() {
+	lim := goodput.New(goodput.Config{Limit: limit.Fixed(8), Tenants: &goodput.Tenants{
+		Rows: []goodput.Tenant{{ID: "acme", Quota: goodput.Quota{Rate: 1e-3, Burst: 1000}}},
+	}})
+	h := &goodputhttp.Server{
+		Limiter: func(*http.Request) *goodput.Limiter { return lim },
+		Tenant:  func(*http.Request) string { return "acme" },
+		Next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			tokens, _ := fmt.Fprint(w, "All is well.")
+			goodputhttp.SetCost(r.Context(), tokens)
+			goodputhttp.SetSize(r.Context(), tokens)
+		}),
+	}
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+	for _, t := range lim.Tenants(10) {
+		if t.ID == "acme" {
+			fmt.Println(t.ID, "has", math.Round(t.Left), "tokens left")
+		}
+	}
+	// Output: acme has 988 tokens left
 }

@@ -19,14 +19,46 @@ import (
 // is held counts in the rate of the service. release may be called more than
 // once and from any goroutine. Whoever holds has to release in bounded time.
 func Hold(ctx context.Context) (release func(), ok bool) {
-	v, ok := ctx.Value(visitKey{}).(*visit)
-	if !ok || v.run == nil || !v.run.holds.add() {
+	h := holdsOf(ctx)
+	if h == nil || !h.add() {
 		return nil, false
 	}
-	return sync.OnceFunc(v.run.holds.done), true
+	return sync.OnceFunc(h.done), true
 }
 
-// holds delays the end of a slot until nobody holds it any more.
+// SetCost corrects what a request was said to cost, in units, once its handler knows: see
+// goodput.Slot.SetCost. Its tenant is charged n when the slot ends. The last call counts.
+//
+// ctx is the context of the request, or one below it. SetCost returns false where there is
+// no slot to correct: as Hold does, but as long as somebody holds the slot it is
+// there, although the handler has returned. It may be called from any goroutine.
+func SetCost(ctx context.Context, n int) bool {
+	return correct(ctx, func(s *goodput.Slot) { s.SetCost(n) })
+}
+
+// SetSize corrects what a request was said to be in size, once its handler knows: see
+// goodput.Slot.SetSize. The service time that the limiter learns is then that of n. For ctx
+// and the result see SetCost.
+func SetSize(ctx context.Context, n int) bool {
+	return correct(ctx, func(s *goodput.Slot) { s.SetSize(n) })
+}
+
+func correct(ctx context.Context, how func(*goodput.Slot)) bool {
+	h := holdsOf(ctx)
+	return h != nil && h.write(how)
+}
+
+// holdsOf returns the holds of the request of a context; nil without a slot.
+func holdsOf(ctx context.Context) *holds {
+	if v, ok := ctx.Value(visitKey{}).(*visit); ok && v.run != nil {
+		return &v.run.holds
+	}
+	return nil
+}
+
+// holds delays the end of a slot until nobody holds it any more. A Slot is for one
+// goroutine at a time, and here it is whoever has mu; the one that ends it has made sure
+// before that nobody comes after it.
 type holds struct {
 	mu   sync.Mutex
 	n    int
@@ -35,6 +67,17 @@ type holds struct {
 	err  error // how the handler ended, as for Slot.Fail
 	slot *goodput.Slot
 	held *atomic.Int64 // gauge of those that wait for their holds
+}
+
+// write does something with the slot, if it has not ended.
+func (h *holds) write(how func(*goodput.Slot)) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.over && !(h.kept && h.n > 0) {
+		return false
+	}
+	how(h.slot)
+	return true
 }
 
 func (h *holds) add() bool {

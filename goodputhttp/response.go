@@ -160,7 +160,7 @@ func (w *response) header(status int) {
 		w.shed = true
 		v.server.counts.upstreamShed.Add(1)
 	}
-	w.slot.Served()
+	w.holds.write((*goodput.Slot).Served)
 }
 
 func (w *response) detach() {
