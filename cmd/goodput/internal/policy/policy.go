@@ -33,6 +33,10 @@ const (
 	shortest = time.Millisecond
 	longest  = strictyaml.Day
 	maxItems = 1 << 24
+
+	minPercentile = 0.5
+	maxPercentile = 0.999
+	maxExempt     = 1024
 )
 
 var (
@@ -49,7 +53,7 @@ func (p *Policy) Read(m *strictyaml.Map) {
 		c.Limit = limit.Fixed(n.Whole(1, limit.Max))
 	}
 	set(&c.Objective, m.Get("objective"), span)
-	set(&c.Percentile, m.Get("percentile"), func(n strictyaml.Node) float64 { return n.Number(0.5, 0.999) })
+	set(&c.Percentile, m.Get("percentile"), func(n strictyaml.Node) float64 { return n.Number(minPercentile, maxPercentile) })
 	set(&c.Service, m.Get("service"), func(n strictyaml.Node) time.Duration { return n.Span(1, longest) })
 	set(&c.Depth, m.Get("depth"), depth)
 	set(&c.MaxItems, m.Get("max_waiting"), func(n strictyaml.Node) int { return int(n.Whole(1, maxItems)) })
@@ -60,7 +64,7 @@ func (p *Policy) Read(m *strictyaml.Map) {
 	set(&c.Durable, m.Get("durable"), strictyaml.Node.Bool)
 	set(&c.Tenants, m.Get("tenants"), tenants)
 	set(&c.Reserve, m.Get("reserve"), reserve)
-	set(&c.Exempt, m.Get("exempt"), func(n strictyaml.Node) int { return int(n.Whole(1, 1024)) })
+	set(&c.Exempt, m.Get("exempt"), func(n strictyaml.Node) int { return int(n.Whole(1, maxExempt)) })
 }
 
 // ReadDeadlines is Read for the two keys that are about requests, not about the

@@ -19,6 +19,11 @@ const (
 	maxRate    = 1e9
 	maxBuckets = 1024
 	maxHand    = 16
+
+	// Of the reserves below critical together: one grant in 33 is what the guard against
+	// starvation leaves to those above.
+	maxBelow = 32.0 / 33
+	rounding = 1e-9 // a sum of parts may be above a bound by that
 )
 
 // from critical on, in the order of admission.Priority.
@@ -112,7 +117,7 @@ func tenant(m *strictyaml.Map, row *admission.Tenant) {
 	set(&row.Quota.Burst, q.Get("burst"), func(n strictyaml.Node) float64 { return n.Number(1, maxRate) })
 }
 
-// reserve reads the part of the limit that is left to each priority, or none.
+// reserve reads the part of what is granted that is left to each priority, or none.
 func reserve(n strictyaml.Node) (r admission.Reserve) {
 	if n.Raw() == "none" {
 		return r
@@ -124,9 +129,13 @@ func reserve(n strictyaml.Node) (r admission.Reserve) {
 		set(field, m.Get(priorities[i]), func(n strictyaml.Node) float64 { return n.Part(0) })
 		sum += *field
 	}
-	if sum > 1+1e-9 {
-		n.Fail("the reserves add up to %.6g: at most 1, they are parts of the limit", sum)
-		return admission.Reserve{}
+	switch below := sum - r.Critical; {
+	case sum > 1+rounding:
+		n.Fail("the reserves add up to %.6g: at most 1, they are parts of what is granted", sum)
+	case below > maxBelow+rounding:
+		n.Fail("the reserves below critical add up to %.4g: at most 32/33, or nothing critical is ever served", below)
+	default:
+		return r
 	}
-	return r
+	return admission.Reserve{}
 }
