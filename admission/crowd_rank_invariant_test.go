@@ -169,11 +169,11 @@ func TestMaxQueue(t *testing.T) {
 	}
 }
 
-// In an overload the queue is short for who makes it, and a burst of another finds the
-// depth of the objective: here at least half of it, for half of the slots.
-func TestBurstBesideAFlood(t *testing.T) {
-	tenants := &Tenants{Rows: []Tenant{{ID: "flood"}, {ID: "burst"}}}
-	c := benchCore(t, Config{Limit: limit.Fixed(20), Service: 50 * ms, Tenants: tenants})
+// flooded returns a core of 20 slots and 400 requests per second after six seconds in
+// which an id has asked for 1200, and the time.
+func flooded(t *testing.T, id string) (*Core, time.Duration) {
+	t.Helper()
+	c := benchCore(t, Config{Limit: limit.Fixed(20), Service: 50 * ms, Tenants: &Tenants{Rows: []Tenant{{ID: "flood"}, {ID: "burst"}}}})
 	var running []Share
 	now := time.Duration(0)
 	started := func() {
@@ -183,24 +183,30 @@ func TestBurstBesideAFlood(t *testing.T) {
 			}
 		}
 	}
-	for ; now < 6*time.Second; now += 2500 * time.Microsecond { // 400 per second are served
+	for ; now < 6*time.Second; now += 2500 * time.Microsecond {
 		if len(running) == 20 {
 			c.Release(now, End{Outcome: Completed, Share: running[0]})
 			running = running[1:]
 			started()
 		}
-		for range 3 { // 1200 are offered
-			if d := c.Offer(now, Request{Deadline: Never, Tenant: "flood", Arrival: now}); d.Verdict == Admitted {
+		for range 3 {
+			if d := c.Offer(now, Request{Deadline: Never, Tenant: id, Arrival: now}); d.Verdict == Admitted {
 				running = append(running, d.Share)
 			}
 		}
 		started()
 	}
-	s := c.Stats(now)
-	if !s.Overload || s.Depth*3 > s.Derivation.Depth {
+	if s := c.Stats(now); !s.Overload || s.Depth*3 > s.Derivation.Depth {
 		t.Fatalf("that is no overload: depth %d of %d", s.Depth, s.Derivation.Depth)
 	}
-	waiting := 0
+	return c, now
+}
+
+// In an overload the queue is short for who makes it, and a burst of another finds the
+// depth of the objective: here at least half of it, for half of the slots.
+func TestBurstBesideAFlood(t *testing.T) {
+	c, now := flooded(t, "flood")
+	s, waiting := c.Stats(now), 0
 	for range s.Derivation.Depth {
 		if c.Offer(now, Request{Deadline: Never, Tenant: "burst", Arrival: now}).Verdict == Queued {
 			waiting++
@@ -211,33 +217,19 @@ func TestBurstBesideAFlood(t *testing.T) {
 	}
 }
 
-// What of a tenant waits for its ceiling in a high priority is not overtaken by what it
-// sends in a lower one, which would take the units one by one for ever. Other tenants go on.
-func TestCeilingKeepsTheTenantsOwnOrder(t *testing.T) {
-	c := benchCore(t, Config{Limit: limit.Fixed(10), Depth: 1000, MaxWait: time.Hour, Tenants: &Tenants{Rows: []Tenant{{ID: "a", MaxInUse: 5}}}})
-	var running []Share
-	for range 3 {
-		running = append(running, c.Offer(0, Request{Deadline: Never, Tenant: "a"}).Share)
-	}
-	big := c.Offer(0, Request{Deadline: Never, Tenant: "a", Priority: Critical, Cost: 5}).Waiter
-	for _, share := range running {
-		for range 3 {
-			if d := c.Offer(0, Request{Deadline: Never, Tenant: "a"}); d.Verdict != Queued {
-				t.Fatalf("overtakes: %+v", d)
-			}
-			if d := c.Offer(0, Request{Deadline: Never, Tenant: "b"}); d.Verdict != Admitted {
-				t.Fatalf("another tenant waits: %+v", d)
-			} else {
-				c.Release(0, End{Outcome: Completed, Share: d.Share})
-			}
-		}
-		c.Release(0, End{Outcome: Completed, Share: share})
-		if err := c.Check(); err != nil {
-			t.Fatal(err)
+// That holds for ids without a row among themselves: the one that floods has a short
+// queue, and quiet ones find a place beside it.
+func TestQuietIdBesideAFlood(t *testing.T) {
+	c, now := flooded(t, "stranger")
+	for i := range 10 {
+		if d := c.Offer(now, Request{Deadline: Never, Tenant: fmt.Sprint("quiet", i), Arrival: now}); d.Verdict != Queued {
+			t.Errorf("quiet id %d: %v", i, d.Reason)
 		}
 	}
-	if big.Verdict() != Admitted {
-		t.Error("it still waits once all of its tenant have ended")
+	for range 10 {
+		if d := c.Offer(now, Request{Deadline: Never, Tenant: "stranger", Arrival: now}); d.Verdict != Refused {
+			t.Error("the one that floods has found a place")
+		}
 	}
 }
 
