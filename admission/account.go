@@ -24,6 +24,7 @@ type TenantState struct {
 	// that it asks for more in an overload: then its own part of the queue is short.
 	Offered, Entitled float64
 	Over              bool
+	Level             float64 // if Over, what there is of its priority for each unit of weight, in cost per second
 
 	Arrivals uint64 // offers
 	Refused  uint64 // of them, by whatever reason, at the door or while it waited
@@ -45,7 +46,7 @@ func (c *Core) TopTenants(now time.Duration, n int) []TenantState {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b TenantState) int {
-		return cmp.Or(cmp.Compare(b.Offered, a.Offered), cmp.Compare(b.InUse+b.WaitingCost, a.InUse+a.WaitingCost))
+		return cmp.Or(cmp.Compare(b.Offered, a.Offered), cmp.Compare(b.InUse+b.WaitingCost, a.InUse+a.WaitingCost), cmp.Compare(b.Arrivals, a.Arrivals))
 	})
 	return all[:min(n, len(all))]
 }
@@ -63,10 +64,19 @@ func (c *Core) state(t *row) TenantState {
 	for i := range t.flows {
 		offered := t.rate[i] * c.scale
 		s.Offered += offered
-		if offered > 0 || i == int(Default)-1 {
-			s.Entitled = max(s.Entitled, c.entitled(&t.flows[i]))
+		if offered > 0 {
+			s.Entitled += c.entitled(&t.flows[i])
 		}
-		s.Over = s.Over || t.greedy[i]
+		if t.greedy[i] {
+			s.Over, s.Level = true, c.lanes[i].level
+		}
+	}
+	if s.Offered == 0 {
+		s.Entitled = c.entitled(&t.flows[max(Default, t.Highest)-1])
+	}
+	s.Entitled = min(s.Entitled, c.rate())
+	if t.Quota.Rate > 0 {
+		s.Entitled = min(s.Entitled, t.Quota.Rate)
 	}
 	return s
 }
@@ -99,8 +109,10 @@ func (c *Core) tally() (t Tally) {
 func (c *Core) shedding(s *Stats) {
 	for i := range c.lanes {
 		if l := &c.lanes[i]; c.overload && l.offered > l.served {
-			s.ShedPriority, s.ShedCohort = Priority(i+1), 1+int(Cohorts*l.served/l.offered)
-			s.ShedOffered, s.ShedServed = l.offered, l.served
+			s.ShedPriority, s.ShedOffered, s.ShedServed = Priority(i+1), l.offered, l.served
+			if c.sorted > 0.01 {
+				s.ShedCohort = 1 + int(Cohorts*l.served/l.offered)
+			}
 			return
 		}
 	}

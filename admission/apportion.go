@@ -66,11 +66,12 @@ func (c *Core) roll() {
 				t.pending[i] = 0
 				sum += t.rate[i]
 			}
-			if t.active = sum > faint || !t.idle(); t.active {
-				active = append(active, t)
-			} else {
+			if sum <= faint { // else they would fade into what no division bears
 				t.rate, t.served = [priorities]float64{}, [priorities]float64{}
 				t.greedy, t.counts = [priorities]bool{}, [priorities]bool{}
+			}
+			if t.active = sum > faint || !t.idle(); t.active {
+				active = append(active, t)
 			}
 		}
 		clear(c.active[len(active):])
@@ -240,7 +241,7 @@ func (c *Core) entitled(f *flow) float64 {
 	if !f.row.counts[i] && l.weight > 0 {
 		sure *= l.weight / (l.weight + f.row.Weight) // it would be one more of those who share
 	}
-	e := max(sure, l.avail-l.served+f.row.served[i])
+	e := min(max(sure, l.avail-l.served+f.row.served[i]), l.avail)
 	if f.row.ceiling > 0 {
 		e = min(e, c.capacityOf(f.row, i, c.rate()))
 	}
@@ -313,7 +314,7 @@ func (c *Core) throughTheDoor(rho float64) float64 {
 // beyond reports whether the cohort of a newcomer is one that is shed at the door.
 func (c *Core) beyond(r *Request, f *flow) bool {
 	i := int(f.priority) - 1
-	if r.Cohort == 0 || !c.greedy(f) || f.whole().line.cost < f.row.stands[i] {
+	if r.Cohort == 0 || !c.greedy(f) || !c.sated(f) {
 		return false
 	}
 	return float64(r.Cohort-1) >= (1+slack)*c.cut(f.row, i)

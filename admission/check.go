@@ -63,6 +63,12 @@ func (c *Core) checkQueue() error {
 		if of.n != l.n || of.cost != l.cost || of.retries != l.retries || of.parkedCost != l.parked || l.giving != 0 {
 			return fmt.Errorf("queue: %s counts %d of cost %d, %d retries, has %+v", Priority(i+1), l.n, l.cost, l.retries, of)
 		}
+		if of.flows != len(l.aside) {
+			return fmt.Errorf("queue: %d flows of %s are parked, %d set aside", of.flows, Priority(i+1), len(l.aside))
+		}
+		if !(l.offered >= 0 && l.offered < maxRate*1e9) || !(l.level >= 0) || !(l.served >= 0) {
+			return fmt.Errorf("forecast: %s is offered %v, served %v, level %v", Priority(i+1), l.offered, l.served, l.level)
+		}
 		if err := l.check(); err != nil {
 			return err
 		}
@@ -82,14 +88,14 @@ func (c *Core) checkQueue() error {
 }
 
 type sums struct {
-	n, cost, retries, keys, parked, parkedCost int
+	n, cost, retries, keys, parked, parkedCost, flows int
 
 	bytes int64
 }
 
 func (s *sums) add(o sums) {
 	s.n, s.cost, s.retries, s.bytes = s.n+o.n, s.cost+o.cost, s.retries+o.retries, s.bytes+o.bytes
-	s.keys += o.keys
+	s.keys, s.flows = s.keys+o.keys, s.flows+o.flows
 	s.parked, s.parkedCost = s.parked+o.parked, s.parkedCost+o.parkedCost
 }
 
@@ -126,7 +132,7 @@ func (c *Core) checkFlow(f *flow, of *sums) error {
 		if w := f.leaf().line.first(c.order); f.row.fits(int(w.cost)) && !f.row.above(f.priority) {
 			return fmt.Errorf("I2: tenant %q of %d in use waits with cost %d for its ceiling %d", f.row.ID, f.row.inUse, w.cost, f.row.ceiling)
 		}
-		mine.parked, mine.parkedCost = mine.n, mine.cost
+		mine.parked, mine.parkedCost, mine.flows = mine.n, mine.cost, 1
 	}
 	of.add(mine)
 	return nil

@@ -427,6 +427,9 @@ const carry = 8
 
 // take grants cost to a flow, and returns whose account it is on.
 func (c *Core) take(f *flow, cost int) Share {
+	if !f.row.fits(cost) {
+		panic("admission: I14: a grant exceeds the ceiling of its tenant")
+	}
 	c.grant(cost)
 	c.charge(f, cost)
 	for i := range c.lanes {

@@ -102,10 +102,11 @@
 //     tag before it for the time in which it asked for nothing.
 //   - I14 A grant leaves a tenant within its MaxInUse; all that tenants have in use is
 //     at most what is in use.
-//   - I15 In any span t a tenant is granted at most the burst of its quota + rate x t
-//   - what of it waited at the start: a quota is spent when a request is accepted,
-//     and what is dropped is paid back. A Charge is found out later, and delays what
-//     comes next. Who is refused for it is told when it has enough.
+//   - I15 In any span t a tenant is granted at most what of it waited at the start
+//     and, besides, the burst of its quota and rate x t: a quota is spent when a
+//     request is accepted, and what is dropped is paid back. A Charge is found out
+//     later, and delays what comes next. Who is refused for it is told when it has
+//     enough.
 //   - I16 Under LatestOnly no two wait with the same key of the same tenant.
 //   - I17 A priority that has somebody waiting is granted, of what all are granted, at
 //     least its reserve, less one request of its own and one of another.

@@ -142,6 +142,7 @@ type flow struct {
 	buckets  []flow // of a group
 	fair     fair   // of a group: between its buckets
 	priority Priority
+	bucket   int  // number of a bucket
 	parked   bool // its row has all that it may have; not in the heap. Invariant: no bucket is parked
 	pick     pick
 }
@@ -171,6 +172,7 @@ type lane struct {
 	n, cost int     // that wait, and their cost
 	sized   float64 // sum of cost x size of those that wait
 	parked  int     // of that cost, what waits for the ceiling of its tenant
+	aside   []*flow // in which that waits. Invariant: those that are parked
 	retries int     // of those that wait
 	passed  int     // grants to higher priorities since this one last had its turn
 	giving  int     // cost of those that makeRoom has chosen
@@ -182,4 +184,12 @@ type lane struct {
 	level                  float64 // per unit of weight; what each over its share gets, else what is sure for each
 	weight                 float64 // of those, who share the level
 	short                  bool    // somebody asks for more than there is
+}
+
+// stuck returns the flows that wait for a ceiling, if they are to be looked at.
+func (l *lane) stuck(look bool) []*flow {
+	if look {
+		return l.aside
+	}
+	return nil
 }

@@ -196,8 +196,31 @@ func (c *Core) ownDepth(r *Request, f *flow) int {
 	if part < 1 {
 		own = int(math.Ceil(part*float64(own) - 1e-9))
 	}
-	if c.greedy(f) && !c.derivation.Fixed && c.limit > 0 {
+	if f.group == nil && c.short(f) {
 		own = min(own, max(f.row.stands[f.priority-1], c.depthFor(r)))
 	}
 	return own
+}
+
+// short reports whether the tenant of a flow has no more of the queue than keeps its share
+// busy.
+func (c *Core) short(f *flow) bool { return c.greedy(f) && !c.derivation.Fixed && c.limit > 0 }
+
+// bucketDepth is how much of the queue a bucket of the ids without a row may fill. It is
+// one of those, and not all of them, that has a short queue in an overload: a quiet id must
+// find a place beside one that floods. The hand of one that floods has what keeps the share
+// of all busy.
+func (c *Core) bucketDepth(f *flow) int {
+	if !c.short(f) {
+		return maxItems
+	}
+	return (f.row.stands[f.priority-1] + c.hand - 1) / max(c.hand, 1)
+}
+
+// sated reports whether enough of the tenant of a flow waits to keep its share busy.
+func (c *Core) sated(f *flow) bool {
+	if f.group != nil {
+		return f.line.cost >= c.bucketDepth(f)
+	}
+	return f.line.cost >= f.row.stands[f.priority-1]
 }

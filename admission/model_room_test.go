@@ -22,19 +22,20 @@ func (m *model) room(p *place) (gone []*place, why Reason) {
 	}
 	if m.cfg.Overflow != RefuseNewest && m.cfg.Overflow != Block {
 		gone = append(gone, m.doomed(gone)...)
-		for m.ownLack(p, gone) != None {
-			q := m.ofOwn(p, gone)
-			if q == nil {
+		for _, step := range []struct {
+			lacks func(*place, []*place) Reason
+			next  func(*place, []*place) *place
+		}{{m.bucketLack, m.ofLine}, {m.ownLack, m.ofOwn}, {m.lack, m.lowest}} {
+			for step.lacks(p, gone) != None {
+				q := step.next(p, gone)
+				if q == nil {
+					break
+				}
+				gone = append(gone, q)
+			}
+			if step.lacks(p, gone) != None {
 				break
 			}
-			gone = append(gone, q)
-		}
-		for m.lack(p, gone) != None {
-			q := m.lowest(p, gone)
-			if q == nil {
-				break
-			}
-			gone = append(gone, q)
 		}
 	}
 	if m.ownLack(p, gone) == None && m.lack(p, gone) == None {
@@ -112,6 +113,9 @@ func (m *model) widest(p *place) int { return max(m.num.full, m.depth(p)) }
 
 // ownLack is whether the tenant of p would fill more of the queue than its own part.
 func (m *model) ownLack(p *place, gone []*place) Reason {
+	if m.bucketLack(p, gone) != None {
+		return QueueFull
+	}
 	own := m.left(gone, func(q *place) bool { return q.turn() == p.turn() })
 	if own == 0 || m.cfg.Overflow == Block {
 		return None
@@ -127,7 +131,7 @@ func (m *model) ownLack(p *place, gone []*place) Reason {
 	if part < 1 {
 		most = int(math.Ceil(part*float64(most) - 1e-9))
 	}
-	if derived && m.of(p).greedy {
+	if derived && m.of(p).greedy && len(p.owner.inner[p.Priority-1]) == 0 {
 		most = min(most, max(m.depth(p), m.of(p).stands))
 	}
 	if own+p.Cost <= most {
@@ -135,6 +139,44 @@ func (m *model) ownLack(p *place, gone []*place) Reason {
 	}
 	return QueueFull
 }
+
+// bucketLack is whether p, without a row, would fill more than its bucket may.
+func (m *model) bucketLack(p *place, gone []*place) Reason {
+	cost := m.left(gone, func(q *place) bool { return q.turn() == p.turn() && q.bucket == p.bucket })
+	if len(p.owner.inner[p.Priority-1]) == 0 || cost == 0 || m.cfg.Overflow == Block || cost+p.Cost <= m.bucketDepth(p) {
+		return None
+	}
+	return QueueFull
+}
+
+// bucketDepth is what keeps the share of all of the others busy, over a hand of buckets.
+func (m *model) bucketDepth(p *place) int {
+	if !m.of(p).greedy || m.num.fixed || m.limit == 0 {
+		return maxItems
+	}
+	hand := m.cfg.Tenants.hand()
+	return (m.of(p).stands + hand - 1) / hand
+}
+
+// sated is whether enough of the tenant of p waits to keep its share busy.
+func (m *model) sated(p *place) bool {
+	if len(p.owner.inner[p.Priority-1]) > 0 {
+		return m.waiting(p.owner, p.bucket, p.Priority) >= m.bucketDepth(p)
+	}
+	return m.waits(p.owner, p.Priority) >= m.of(p).stands
+}
+
+// crowded is whether p lacks items or bytes, of which those that are parked have some too.
+func (m *model) crowded(p *place, gone []*place) bool {
+	bytes := m.bytes() + p.Bytes
+	for _, q := range gone {
+		bytes -= q.Bytes
+	}
+	return len(m.queue)-len(gone)+1 > m.cfg.MaxItems || bytes > m.cfg.MaxBytes
+}
+
+// kept is how deep a queue reserves are a part of.
+func (m *model) kept() float64 { return float64(min(m.num.full, m.cfg.MaxItems)) }
 
 // lowest returns who gives way next, of all.
 func (m *model) lowest(p *place, gone []*place) *place {
@@ -146,7 +188,7 @@ func (m *model) lowest(p *place, gone []*place) *place {
 			return q
 		}
 	}
-	if o := m.rearmost(p.Priority, p.owner, gone); o != nil {
+	if o := m.rearmost(p.Priority, p.owner, p, gone); o != nil {
 		q := m.hindmost(m.rearmostLine(o, p.Priority, -1, gone), nil, gone)
 		if m.tail(o, p.Priority, gone)-float64(q.Cost)*(1/o.Weight) > m.newStart(p.owner, p.Priority) {
 			m.seen["displaced by tag"]++
@@ -157,7 +199,7 @@ func (m *model) lowest(p *place, gone []*place) *place {
 		return q
 	}
 	mine := m.cost(func(q *place) bool { return q.Priority == p.Priority })
-	if bound := m.reserve(p.Priority) * float64(m.widest(p)); bound > 0 && (mine == 0 || float64(mine+p.Cost) <= bound) {
+	if bound := m.reserve(p.Priority) * m.kept(); bound > 0 && (mine == 0 || float64(mine+p.Cost) <= bound) {
 		for pr := p.Priority - 1; pr >= Critical; pr-- {
 			if q := m.fromBelow(pr, p, gone); q != nil {
 				return q
@@ -169,12 +211,12 @@ func (m *model) lowest(p *place, gone []*place) *place {
 
 // fromBelow returns who of another priority gives way, down to its reserve.
 func (m *model) fromBelow(pr Priority, p *place, gone []*place) *place {
-	o := m.rearmost(pr, nil, gone)
+	o := m.rearmost(pr, nil, p, gone)
 	if o == nil {
 		return nil
 	}
 	q := m.hindmost(m.rearmostLine(o, pr, -1, gone), nil, gone)
-	if left := m.left(gone, func(q *place) bool { return q.Priority == pr }); float64(left-q.Cost) < m.reserve(pr)*float64(m.widest(p)) {
+	if left := m.left(gone, func(q *place) bool { return q.Priority == pr }); float64(left-q.Cost) < m.reserve(pr)*m.kept() {
 		return nil
 	}
 	return q
@@ -192,6 +234,11 @@ func (m *model) ofOwn(p *place, gone []*place) *place {
 			return q
 		}
 	}
+	return m.ofLine(p, gone)
+}
+
+// ofLine returns who gives way of the very line that p joins.
+func (m *model) ofLine(p *place, gone []*place) *place {
 	l := m.line(p.owner, p.bucket, p.Priority)
 	if m.cfg.Overflow == EvictOldest {
 		for _, q := range l {
@@ -217,10 +264,11 @@ func (m *model) tail(o *owner, pr Priority, gone []*place) float64 {
 }
 
 // rearmost returns the owner whose last would be served last, but for one.
-func (m *model) rearmost(pr Priority, but *owner, gone []*place) (last *owner) {
+func (m *model) rearmost(pr Priority, but *owner, p *place, gone []*place) (last *owner) {
+	crowded := m.crowded(p, gone)
 	for _, o := range m.owners {
 		t := &o.turns[pr-1]
-		if o == but || !t.waits || t.parked || m.left(gone, func(q *place) bool { return q.turn() == t }) == 0 {
+		if o == but || !t.waits || t.parked && !crowded || m.left(gone, func(q *place) bool { return q.turn() == t }) == 0 {
 			continue
 		}
 		if last != nil {
@@ -304,8 +352,9 @@ func (p *place) rank() int {
 // oldest returns who arrived first, of the tenant of p and of those that would be
 // served after it.
 func (m *model) oldest(p *place, gone []*place) (oldest *place) {
+	crowded := m.crowded(p, gone)
 	for _, q := range m.queue {
-		if slices.Contains(gone, q) || q.turn().parked ||
+		if slices.Contains(gone, q) || q.turn().parked && !crowded ||
 			q.owner != p.owner && m.tail(q.owner, q.Priority, gone) <= m.newStart(p.owner, q.Priority) {
 			continue
 		}

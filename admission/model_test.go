@@ -301,7 +301,7 @@ func (m *model) enqueue(p *place) *place {
 		return m.refuse(p, Unavailable)
 	case p.Deadline != Never && (m.planned() && left < 0 || !m.planned() && m.late(m.predict(p), left)):
 		return m.refuse(p, NoBudget)
-	case p.Cohort > 0 && m.of(p).greedy && m.waits(p.owner, p.Priority) >= m.of(p).stands && float64(p.Cohort-1) >= 1.125*m.of(p).cut:
+	case p.Cohort > 0 && m.of(p).greedy && m.sated(p) && float64(p.Cohort-1) >= 1.125*m.of(p).cut:
 		m.seen["shed at the door"]++
 		return m.refuse(p, Shed)
 	}

@@ -33,21 +33,7 @@ func (c *Core) makeRoom(r *Request, f *flow, d *Decision) Reason {
 		return None
 	}
 	if c.cfg.Overflow != RefuseNewest && c.cfg.Overflow != Block {
-		c.markDoomed(f, &g)
-		for c.ownLack(r, f, &g) != None {
-			w := c.ofOwn(r, f)
-			if w == nil {
-				break
-			}
-			c.mark(w, f, &g)
-		}
-		for c.lack(r, &g) != None {
-			w := c.lowest(r, f)
-			if w == nil {
-				break
-			}
-			c.mark(w, f, &g)
-		}
+		c.chooseVictims(r, f, &g)
 	}
 	if c.ownLack(r, f, &g) == None && c.lack(r, &g) == None {
 		return None
@@ -60,6 +46,32 @@ func (c *Core) makeRoom(r *Request, f *flow, d *Decision) Reason {
 		return Shed
 	}
 	return lack
+}
+
+// chooseVictims chooses who gives way until there is room or nobody is left who would.
+func (c *Core) chooseVictims(r *Request, f *flow, g *gone) {
+	c.markDoomed(f, g)
+	for c.bucketLack(r, f) != None {
+		w := c.ofLine(r, f)
+		if w == nil {
+			return
+		}
+		c.mark(w, f, g)
+	}
+	for c.ownLack(r, f, g) != None {
+		w := c.ofOwn(r, f)
+		if w == nil {
+			return
+		}
+		c.mark(w, f, g)
+	}
+	for c.lack(r, g) != None {
+		w := c.lowest(r, f, g)
+		if w == nil {
+			return
+		}
+		c.mark(w, f, g)
+	}
 }
 
 func (c *Core) mark(w *Waiter, f *flow, g *gone) {
@@ -117,11 +129,33 @@ func (c *Core) keyOf(r *Request) keyed {
 // ownLack returns QueueFull if the newcomer's tenant would fill more of the queue than
 // its own part. One request may always wait.
 func (c *Core) ownLack(r *Request, f *flow, g *gone) Reason {
+	if why := c.bucketLack(r, f); why != None {
+		return why
+	}
 	cost := f.whole().line.cost - g.own
 	if cost <= 0 || c.cfg.Overflow == Block || cost+r.Cost <= c.ownDepth(r, f) {
 		return None
 	}
 	return QueueFull
+}
+
+// bucketLack returns QueueFull if a newcomer without a row would fill more of the queue
+// than there is for its bucket.
+func (c *Core) bucketLack(r *Request, f *flow) Reason {
+	cost := f.line.cost
+	if f.group == nil || cost == 0 || c.cfg.Overflow == Block {
+		return None
+	}
+	if cost -= c.picking(f).cost; cost <= 0 || cost+r.Cost <= c.bucketDepth(f) {
+		return None
+	}
+	return QueueFull
+}
+
+// crowded reports whether a newcomer lacks room for items or bytes, which those that
+// wait for a ceiling take as well.
+func (c *Core) crowded(r *Request, g *gone) bool {
+	return c.waiting-g.items+1 > c.cfg.MaxItems || c.bytes-g.bytes > c.cfg.MaxBytes-r.Bytes
 }
 
 // lack returns what would be exceeded if the newcomer queued after those chosen had
@@ -164,6 +198,9 @@ func (c *Core) evictVictims() {
 // are there. Whoever is doomed elsewhere is told by its alarm.
 func (c *Core) markDoomed(f *flow, g *gone) {
 	for i := range c.lanes {
+		if len(c.lanes[i].heap) > maxVisits {
+			continue
+		}
 		for _, whole := range c.lanes[i].heap {
 			for leaf := range whole.leaves() {
 				for w := leaf.line.head; w != nil && c.over(w) != None; w = w.next {
@@ -195,22 +232,23 @@ func (f *flow) leaves() func(func(*flow) bool) {
 // ranks below it. First the priorities below its own, from the lowest, each down to
 // its reserve; then of its own priority the tenant who would be served last, if that is
 // after the newcomer; then, if its priority has less than its reserve, those above.
-func (c *Core) lowest(r *Request, f *flow) *Waiter {
+func (c *Core) lowest(r *Request, f *flow, g *gone) *Waiter {
+	crowded := c.crowded(r, g)
 	if c.cfg.Overflow == EvictOldest {
-		return c.oldest(r, f)
+		return c.oldest(f, crowded)
 	}
-	own, depth := int(f.priority)-1, float64(c.widest(r))
+	own, depth := int(f.priority)-1, float64(min(c.derivation.Depth, c.cfg.MaxItems))
 	for i := priorities - 1; i > own; i-- {
-		if w := c.fromLane(&c.lanes[i], depth); w != nil {
+		if w := c.fromLane(&c.lanes[i], depth, crowded); w != nil {
 			return w
 		}
 	}
-	if w := c.fromOwnLane(r, f); w != nil {
+	if w := c.fromOwnLane(r, f, crowded); w != nil {
 		return w
 	}
 	if l := &c.lanes[own]; l.reserve > 0 && (l.cost == 0 || float64(l.cost+r.Cost) <= l.reserve*depth) {
 		for i := own - 1; i >= 0; i-- {
-			if w := c.fromLane(&c.lanes[i], depth); w != nil {
+			if w := c.fromLane(&c.lanes[i], depth, crowded); w != nil {
 				return w
 			}
 		}
@@ -220,17 +258,17 @@ func (c *Core) lowest(r *Request, f *flow) *Waiter {
 
 // fromLane returns who of another priority gives way: of the tenant that would be
 // served last. The reserve of the priority stays, and the last that is within it.
-func (c *Core) fromLane(l *lane, depth float64) *Waiter {
+func (c *Core) fromLane(l *lane, depth float64, crowded bool) *Waiter {
 	if l.cost <= l.giving {
 		return nil
 	}
-	whole := c.rearmost(l.heap, nil)
+	whole := c.rearmost(nil, l.heap, l.stuck(crowded))
 	if whole == nil {
 		return nil
 	}
 	leaf := whole
 	if whole.buckets != nil {
-		leaf = c.rearmost(whole.fair.heap, nil)
+		leaf = c.rearmost(nil, whole.fair.heap)
 	}
 	w := c.hindmost(leaf, nil)
 	if w == nil || float64(l.cost-l.giving-int(w.cost)) < l.reserve*depth {
@@ -240,12 +278,12 @@ func (c *Core) fromLane(l *lane, depth float64) *Waiter {
 }
 
 // fromOwnLane returns who of the newcomer's own priority gives way.
-func (c *Core) fromOwnLane(r *Request, f *flow) *Waiter {
+func (c *Core) fromOwnLane(r *Request, f *flow, crowded bool) *Waiter {
 	l, mine := &c.lanes[f.priority-1], f.whole()
-	if whole := c.rearmost(l.heap, mine); whole != nil {
+	if whole := c.rearmost(mine, l.heap, l.stuck(crowded)); whole != nil {
 		leaf := whole
 		if whole.buckets != nil {
-			leaf = c.rearmost(whole.fair.heap, nil)
+			leaf = c.rearmost(nil, whole.fair.heap)
 		}
 		if w := c.hindmost(leaf, nil); w != nil && c.tail(whole)-float64(w.cost)*whole.charge > l.starts(mine) {
 			return w
@@ -258,21 +296,26 @@ func (c *Core) fromOwnLane(r *Request, f *flow) *Waiter {
 func (c *Core) ofOwn(r *Request, f *flow) *Waiter {
 	if f.group != nil {
 		of := &f.group.fair
-		if b := c.rearmost(of.heap, f); b != nil {
+		if b := c.rearmost(f, of.heap); b != nil {
 			if w := c.hindmost(b, nil); w != nil && c.tail(b)-float64(w.cost)*b.charge > of.starts(f) {
 				return w
 			}
 		}
 	}
-	if c.cfg.Overflow == EvictOldest {
-		for w := f.line.head; w != nil; w = w.next {
-			if !w.victim {
-				return w
-			}
-		}
-		return nil
+	return c.ofLine(r, f)
+}
+
+// ofLine returns who gives way of the very line that a newcomer joins.
+func (c *Core) ofLine(r *Request, f *flow) *Waiter {
+	if c.cfg.Overflow != EvictOldest {
+		return c.hindmost(f, r)
 	}
-	return c.hindmost(f, r)
+	for w := f.line.head; w != nil; w = w.next {
+		if !w.victim {
+			return w
+		}
+	}
+	return nil
 }
 
 // tail is the virtual time at which what is left of a flow will have been served.
@@ -282,14 +325,16 @@ func (c *Core) tail(f *flow) float64 {
 
 // rearmost returns the flow that will have been served last, but for one; of
 // equals the one that began to wait last.
-func (c *Core) rearmost(flows []*flow, but *flow) *flow {
+func (c *Core) rearmost(but *flow, lists ...[]*flow) *flow {
 	var last *flow
-	for _, f := range flows {
-		if f == but || f.line.cost <= c.picking(f).cost {
-			continue
-		}
-		if last == nil || c.tail(f) > c.tail(last) || c.tail(f) == c.tail(last) && f.since > last.since {
-			last = f
+	for _, flows := range lists {
+		for _, f := range flows {
+			if f == but || f.line.cost <= c.picking(f).cost {
+				continue
+			}
+			if last == nil || c.tail(f) > c.tail(last) || c.tail(f) == c.tail(last) && f.since > last.since {
+				last = f
+			}
 		}
 	}
 	return last
@@ -360,27 +405,33 @@ func (c *Core) latestCohort(f *flow, r *Request) (last *Waiter) {
 
 // oldest returns who gives way next under EvictOldest: who arrived first, of those
 // of the newcomer's own tenant and of the tenants that would be served after it.
-func (c *Core) oldest(r *Request, f *flow) (oldest *Waiter) {
+func (c *Core) oldest(f *flow, crowded bool) (oldest *Waiter) {
 	for i := range c.lanes {
 		l := &c.lanes[i]
 		start := l.starts(&f.row.flows[i])
-		for _, whole := range l.heap {
-			if whole.row != f.row && c.tail(whole) <= start {
-				continue
-			}
-			for leaf := range whole.leaves() {
-				w := leaf.line.head
-				for w != nil && w.victim {
-					w = w.next
-				}
-				if w != nil && (oldest == nil || w.arrival < oldest.arrival ||
-					w.arrival == oldest.arrival && w.seq < oldest.seq) {
-					oldest = w
+		for _, flows := range [2][]*flow{l.heap, l.stuck(crowded)} {
+			for _, whole := range flows {
+				if whole.row == f.row || c.tail(whole) > start {
+					oldest = whole.older(oldest)
 				}
 			}
 		}
 	}
 	return oldest
+}
+
+// older returns the oldest of a flow that is not chosen, or the other if that is older.
+func (f *flow) older(than *Waiter) *Waiter {
+	for leaf := range f.leaves() {
+		w := leaf.line.head
+		for w != nil && w.victim {
+			w = w.next
+		}
+		if w != nil && (than == nil || w.arrival < than.arrival || w.arrival == than.arrival && w.seq < than.seq) {
+			than = w
+		}
+	}
+	return than
 }
 
 // outranked reports whether everybody who waits ranks above the newcomer.

@@ -74,10 +74,10 @@ func (a *account) spend(cost int) {
 // without a row is Core.rest.
 const everybody = 0
 
-// A Share has the row in its upper 45 bits, then the bucket plus one, the priority, and
+// A Share has the row in its upper 26 bits, then the bucket plus one, the priority, and
 // the generation of the table.
 const (
-	genBits    = 5
+	genBits    = 24
 	prioBits   = 3
 	bucketBits = 11
 )
@@ -85,12 +85,7 @@ const (
 func (c *Core) shareOf(f *flow) Share {
 	bucket := 0
 	if f.group != nil {
-		for i := range f.group.buckets {
-			if f == &f.group.buckets[i] {
-				bucket = i + 1
-				break
-			}
-		}
+		bucket = f.bucket + 1
 	}
 	return Share(((f.row.index<<bucketBits|bucket)<<prioBits|int(f.priority))<<genBits) | c.gen
 }
@@ -285,7 +280,7 @@ func (c *Core) newRow(index int, t Tenant, buckets int) *row {
 		}
 		for j := range f.buckets {
 			b := &f.buckets[j]
-			b.row, b.priority, b.at, b.charge, b.group = r, f.priority, -1, 1, f
+			b.row, b.priority, b.at, b.charge, b.group, b.bucket = r, f.priority, -1, 1, f, j
 		}
 	}
 	return r
@@ -357,7 +352,9 @@ func (c *Core) park(f *flow) {
 	f.parked = true
 	c.parked += f.line.n
 	c.parkedCost += f.line.cost
-	c.lanes[f.priority-1].parked += f.line.cost
+	l := &c.lanes[f.priority-1]
+	l.parked += f.line.cost
+	l.aside = append(l.aside, f)
 }
 
 // unpark lets the flows of a row compete again: something of it has ended, come or
@@ -371,7 +368,16 @@ func (c *Core) unpark(r *row) {
 			f.parked = false
 			c.parked -= f.line.n
 			c.parkedCost -= f.line.cost
-			c.lanes[i].parked -= f.line.cost
+			l := &c.lanes[i]
+			l.parked -= f.line.cost
+			for j, o := range l.aside {
+				if o == f {
+					last := len(l.aside) - 1
+					l.aside[j], l.aside[last] = l.aside[last], nil
+					l.aside = l.aside[:last]
+					break
+				}
+			}
 			if f.waits() {
 				c.lanes[i].put(f) // with its place among equals: it has waited
 			}

@@ -56,7 +56,7 @@ func (s *Stake) Take(now time.Duration, c *Core, t Terms) Claim {
 // Look returns what the member is now. It costs a few nanoseconds.
 func (s *Stake) Look(now time.Duration, c *Core) Claim {
 	claim := Claim{InUse: c.inUse - s.elsewhere, Draining: c.draining}
-	claim.Wanted = claim.InUse + c.cost
+	claim.Wanted = claim.InUse + c.cost - c.parkedCost // what waits for a ceiling wants no units
 	if !c.draining {
 		s.hearMissed(now, c, &claim)
 		s.standing(now, c, &claim)

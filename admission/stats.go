@@ -33,7 +33,7 @@ type Stats struct {
 	// ShedCohort on: with what is offered now that leaves what the slots can serve.
 	// ShedPriority is 0 while nobody need be shed.
 	ShedPriority Priority
-	ShedCohort   int     // 1 to Cohorts+1
+	ShedCohort   int     // 1 to Cohorts; 0 where nobody has one
 	ShedOffered  float64 // cost per second that is asked for in that priority
 	ShedServed   float64 // and what there is for it
 
