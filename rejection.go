@@ -38,7 +38,7 @@ type Rejection struct {
 	Outcome       Outcome
 	Reason        Reason
 	Waited        time.Duration // 0 at the door
-	RetryAfter    time.Duration // whole seconds before jitter; exact for OverQuota; 0: a retry cannot win
+	RetryAfter    time.Duration // whole seconds before jitter, but exact for OverQuota, where Error rounds it up to 1 ms; 0: a retry cannot win
 	Limit         int
 	InUse         int
 	Waiting       int
@@ -48,18 +48,23 @@ type Rejection struct {
 	Remaining     time.Duration // at the door, its budget; 0 if it had no deadline
 	Quota         Quota         // of its tenant, of one refused as OverQuota
 	Derivation    Derivation
+
+	shared bool // there are tenants: what is full may be the part of one
 }
+
+// ownQueueFull is the sentence of QueueFull where there are tenants.
+const ownQueueFull = "the queue, or its tenant's part of it, is full"
 
 // sentences say the reasons in words.
 var sentences = [admission.Reasons]string{
 	QueueFull:   "the queue is full",
 	BytesFull:   "the request bodies that wait fill their memory",
-	TooCostly:   "it costs more than the limit",
+	TooCostly:   "it costs more than the limit, or than its tenant or group may ever have",
 	TooLarge:    "its body is larger than all that may wait",
 	NoBudget:    "it could not be served within its deadline",
 	OverQuota:   "its tenant has had what its quota allows for now",
-	Shed:        "everybody who waits is more important",
-	Displaced:   "it gave its place to a more important or younger request",
+	Shed:        "those that wait are more important, or shed after it",
+	Displaced:   "it gave its place to a more important, younger or shorter request",
 	Replaced:    "a newer one of the same key has its place",
 	WaitBound:   "it waited as long as a request may",
 	Unavailable: "there is nothing to run it on",
@@ -77,7 +82,11 @@ func (r *Rejection) Error() string {
 	if r.Waited > 0 {
 		fmt.Fprintf(&b, " after %v", short(r.Waited))
 	}
-	fmt.Fprintf(&b, ": %s", sentences[r.Reason])
+	sentence := sentences[r.Reason]
+	if r.Reason == QueueFull && r.shared {
+		sentence = ownQueueFull
+	}
+	b.WriteString(": " + sentence)
 	switch {
 	case r.Reason == NoBudget && r.PredictedWait+r.Service <= r.Remaining:
 		b.WriteString(" together with others that take less") // sizes are trusted: see admission.SizeTrusted
@@ -91,7 +100,7 @@ func (r *Rejection) Error() string {
 	fmt.Fprintf(&b, "; %d of %d in use, %d waiting, %d may wait", r.InUse, r.Limit, r.Waiting, r.Depth)
 	fmt.Fprintf(&b, "; %v", r.Derivation)
 	if r.RetryAfter > 0 {
-		fmt.Fprintf(&b, "; retry after %v", r.RetryAfter)
+		fmt.Fprintf(&b, "; retry after %v", (r.RetryAfter + time.Millisecond - 1).Truncate(time.Millisecond))
 	}
 	return b.String()
 }
@@ -173,6 +182,7 @@ func (l *Limiter) refusal(now time.Duration, reason Reason, d *admission.Decisio
 		Service:    st.Derivation.Service,
 		Derivation: st.Derivation,
 		RetryAfter: l.retryAfterCall(reason),
+		shared:     s.cfg.Tenants != nil,
 	}
 	if d != nil {
 		r.PredictedWait = d.PredictedWait

@@ -75,6 +75,40 @@ func TestRejectionShowsTheNumbers(t *testing.T) {
 	})
 }
 
+// What a refusal says is true of whoever gets it: of a queue that tenants share only a part
+// may be full, and a ceiling is of one tenant. The time of a quota is said to the
+// millisecond, and never too short.
+func TestRejectionSaysWhatIsTrue(t *testing.T) {
+	own := Tenants{Rows: []Tenant{{ID: "a", MaxInUse: 2, Quota: Quota{Rate: 3, Burst: 3}}}}
+	for _, c := range []struct {
+		name     string
+		tenants  *Tenants
+		cost     int
+		want     string
+		wantNot  string
+		occupied int
+	}{
+		{"full", nil, 1, ": the queue is full; ", "tenant", 4},
+		{"full, with tenants", &own, 1, ": the queue, or its tenant's part of it, is full; ", "queue is full", 4},
+		{"above a ceiling", &own, 3, ": it costs more than the limit, or than its tenant or group may ever have; 0 of 4 in use", "retry", 0},
+	} {
+		l := New(Config{Limit: limit.Fixed(4), Depth: NoQueue, Tenants: c.tenants})
+		for range c.occupied {
+			defer mustAcquire(t, l).Release()
+		}
+		_, err := l.AcquireWork(context.Background(), Work{Tenant: "a", Cost: c.cost})
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), c.wantNot) {
+			t.Errorf("%s: %q says no %q, or %q", c.name, err, c.want, c.wantNot)
+		}
+	}
+	r := Rejection{Reason: OverQuota, RetryAfter: 333333333}
+	for wait, want := range map[time.Duration]string{333333333: "; retry after 334ms", 2: "; retry after 1ms", 3e9: "; retry after 3s"} {
+		if r.RetryAfter = wait; !strings.HasSuffix(r.Error(), want) {
+			t.Errorf("%q does not end with %q", r.Error(), want)
+		}
+	}
+}
+
 // A budget that cannot hold the wait and the service is refused at the door, and
 // told that a retry cannot win.
 func TestNoBudget(t *testing.T) {
