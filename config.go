@@ -57,23 +57,30 @@ type Config struct {
 	// default Objective.
 	MaxWait time.Duration
 
-	// Overflow says what happens when the queue is full. Default Displace.
+	// Overflow says what happens when the queue is full. Default Displace. Under
+	// LatestOnly as well a queue that is full of the keys of others refuses the newest, if
+	// nobody there ranks below it.
 	Overflow Overflow
 
 	// Order fixes the order of the queue. Default Auto.
 	Order Order
 
 	// Durable says that work which was accepted must not be lost to make room:
-	// Overflow is then Block or RefuseNewest, and anything else an error.
+	// Overflow is then Block or RefuseNewest, and anything else an error. It is about
+	// newcomers: Reconfigure with a lower MaxItems still drops the last of those that
+	// wait, and SetLimit below what one of them costs drops that one, which could never
+	// run; deadlines, MaxWait and callers that leave end others, as always.
 	Durable bool
 
 	// Tenants shares the limit between those who send requests, by Work.Tenant or
 	// WithTenant. nil, the default, treats all as one. With it every request meets
-	// the core, which costs about 0.3 µs more than a free slot without it.
+	// the core, which costs about 0.3 µs more than a free slot without it. Its fields:
+	// go doc github.com/goodput/goodput/admission Tenants, and Tenant.
 	Tenants *Tenants
 
-	// Reserve is the part of the limit that is left to each priority while those
-	// above it want all. Default none. With it every request meets the core.
+	// Reserve is the part of what is granted that is left to each priority while those
+	// above it want all: 0 to 1 each. Default none. With it every request meets the core.
+	// Its fields: go doc github.com/goodput/goodput/admission Reserve.
 	Reserve Reserve
 
 	// Exempt caps the exempt requests in flight: 1 to 1024, default 8.

@@ -5,7 +5,9 @@ import (
 	"github.com/goodput/goodput/internal/hist"
 )
 
-// The words of the admission core, under the names that callers use.
+// The words of the admission core, under the names that callers use. Their fields and
+// methods are documented there, with units, ranges and defaults: go doc
+// github.com/goodput/goodput/admission Tenant, and so on.
 type (
 	// Priority says who goes first and who is shed first.
 	Priority = admission.Priority
@@ -17,17 +19,23 @@ type (
 	Overflow = admission.Overflow
 	// Order says who of those that wait goes first.
 	Order = admission.Order
-	// Derivation is the arithmetic of the depth, a value that prints itself.
+	// Derivation is the arithmetic of the depth, a value that prints itself. Its fields: go
+	// doc github.com/goodput/goodput/admission Derivation.
 	Derivation = admission.Derivation
-	// Tenants shares the limit between those who send requests.
+	// Tenants shares the limit between those who send requests. Its fields: go doc
+	// github.com/goodput/goodput/admission Tenants.
 	Tenants = admission.Tenants
-	// Tenant is one of them, or all that have no row of their own.
+	// Tenant is one of them, or all that have no row of their own. Its fields: go doc
+	// github.com/goodput/goodput/admission Tenant.
 	Tenant = admission.Tenant
-	// Quota is a rate of cost with a burst.
+	// Quota is a rate of cost with a burst. Its fields: go doc
+	// github.com/goodput/goodput/admission Quota.
 	Quota = admission.Quota
-	// Reserve is the part of the limit that is left to each priority.
+	// Reserve is the part of what is granted that is left to each priority. Its fields: go
+	// doc github.com/goodput/goodput/admission Reserve.
 	Reserve = admission.Reserve
-	// TenantState is the account of one tenant.
+	// TenantState is the account of one tenant. Its fields: go doc
+	// github.com/goodput/goodput/admission TenantState.
 	TenantState = admission.TenantState
 	// Histogram counts durations in buckets that grow by 9.1 %.
 	Histogram = hist.Histogram
@@ -55,32 +63,33 @@ const (
 
 // Reasons for which a request did not start.
 const (
-	None        = admission.None
-	QueueFull   = admission.QueueFull
-	BytesFull   = admission.BytesFull
-	TooCostly   = admission.TooCostly
-	TooLarge    = admission.TooLarge
-	NoBudget    = admission.NoBudget
-	OverQuota   = admission.OverQuota
-	Shed        = admission.Shed
-	Displaced   = admission.Displaced
-	Replaced    = admission.Replaced
-	WaitBound   = admission.WaitBound
-	Unavailable = admission.Unavailable
-	Draining    = admission.Draining
-	Deadline    = admission.Deadline
-	Doomed      = admission.Doomed
-	Client      = admission.Client
-	Parent      = admission.Parent
+	None        = admission.None        // it started
+	QueueFull   = admission.QueueFull   // the depth in force is reached, MaxItems, or the part of its tenant
+	BytesFull   = admission.BytesFull   // the bodies that wait fill MaxBytes
+	TooCostly   = admission.TooCostly   // it costs more than the limit, or than its tenant or group may ever have
+	TooLarge    = admission.TooLarge    // its bytes alone exceed MaxBytes
+	NoBudget    = admission.NoBudget    // it would be late, or make others late that take less
+	OverQuota   = admission.OverQuota   // its tenant has had what its quota allows for now
+	Shed        = admission.Shed        // those that wait are more important, or shed after it
+	Displaced   = admission.Displaced   // it gave its place to one that is more important, younger or shorter
+	Replaced    = admission.Replaced    // a newer one of the same key has its place
+	WaitBound   = admission.WaitBound   // it waited as long as MaxWait allows
+	Unavailable = admission.Unavailable // there is nothing to run it on
+	Draining    = admission.Draining    // the service is shutting down
+	Deadline    = admission.Deadline    // its deadline has passed
+	Doomed      = admission.Doomed      // what is left until its deadline is too short to serve it
+	Client      = admission.Client      // the caller left
+	Parent      = admission.Parent      // the caller was ended by whoever owns it, who said why
 )
 
-// What happens when the queue is full. The zero value is Displace.
+// What happens when the queue is full. The zero value is Displace. Who gives way to whom:
+// go doc github.com/goodput/goodput/admission Displace.
 const (
 	Displace     = admission.Displace
 	RefuseNewest = admission.RefuseNewest
 	EvictOldest  = admission.EvictOldest
 	Block        = admission.Block
-	LatestOnly   = admission.LatestOnly
+	LatestOnly   = admission.LatestOnly // the newest of a key replaces it; of a queue that is full of others it is refused like any other
 )
 
 // Orders of the queue. The zero value is Auto.

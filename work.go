@@ -12,12 +12,14 @@ import (
 // Work describes one call. The zero value of each field means its default, and
 // a field that is set wins over the context.
 type Work struct {
-	// Cost is how many units of the limit it holds while it runs. Default 1.
+	// Cost is how many units of the limit it holds while it runs: 1 to 2^20, and 0 or
+	// less counts as 1. What costs more than the limit, than the MaxInUse of its tenant or the burst of
+	// its quota, is refused as too costly.
 	Cost int
 
 	// Size is the amount of work: tokens, rows, bytes. It scales the expected
 	// service time, so use it where that varies with something known at the
-	// door. Default Cost.
+	// door. 1 to 2^31-1, and more counts as that; default Cost, for 0 or less as well.
 	Size int
 
 	// Bytes is the size of the request body held in memory while it waits.
@@ -29,14 +31,18 @@ type Work struct {
 	Priority Priority
 
 	// Tenant is who sends it: it has its share of the limit if there are
-	// Config.Tenants. An id without a row, and none, is one of the others. Default:
-	// the context's (WithTenant).
+	// Config.Tenants. An id without a row, and none, is one of the others. Of an id of
+	// more than 128 bytes the first 129 count, so it has no row. Default: the context's
+	// (WithTenant).
 	Tenant string
 
 	// User is for whom it is. In an overload it says who is shed first within a
 	// priority: the users are hashed into 128 cohorts, and those of some of them are
 	// refused while those of the others are served, rather than everybody now and
-	// then. Default: the context's (WithUser), else, without Config.Tenants, the tenant.
+	// then. With Config.Tenants cohorts decide within a tenant, and of the ids without a
+	// row within a bucket: between them the shares do. Of an id of more than 128 bytes
+	// the first 129 count. Who is no user is shed before all cohorts. Default: the
+	// context's (WithUser), else, without Config.Tenants, the tenant.
 	User string
 
 	// Key is what it is about, at most 256 bytes, for work that a newer one makes
@@ -45,8 +51,8 @@ type Work struct {
 	// nothing and is not replaced.
 	Key string
 
-	// Attempt is 2 or more for a retry; within a priority, retries are shed
-	// before first attempts.
+	// Attempt is 2 or more for a retry, and anything less a first attempt, as is the
+	// default; within a priority, and a tenant, retries are shed before first attempts.
 	Attempt int
 
 	// Arrival is when the work entered the system, at the first service that
