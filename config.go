@@ -67,9 +67,10 @@ type Config struct {
 
 	// Durable says that work which was accepted must not be lost to make room:
 	// Overflow is then Block or RefuseNewest, and anything else an error. It is about
-	// newcomers: Reconfigure with a lower MaxItems still drops the last of those that
-	// wait, and SetLimit below what one of them costs drops that one, which could never
-	// run; deadlines, MaxWait and callers that leave end others, as always.
+	// newcomers: Reconfigure with a lower MaxItems or MaxBytes still drops the last of
+	// those that wait, and SetLimit, or a MaxInUse, below what one of them costs drops
+	// that one, which could never run. Deadlines, MaxWait and callers that leave end what
+	// waits, as always.
 	Durable bool
 
 	// Tenants shares the limit between those who send requests, by Work.Tenant or

@@ -17,33 +17,29 @@ const explained = 5
 func explainShares(b *strings.Builder, s *Stats, cfg *Config, top []TenantState) {
 	if cfg.Tenants != nil {
 		t := &s.Stats.Tenants
-		fmt.Fprintf(b, "  tenants  %d, of them %d ask, %d for more than their share", t.Rows, t.Active, t.Over)
-		if t.Level > 0 {
-			fmt.Fprintf(b, ", which is %.3g/s for each unit of weight", t.Level)
-		}
+		fmt.Fprintf(b, "  tenants  %d with a row; %d ask, %d for more than their share", t.Rows, t.Active, t.Over)
 		if t.Capped > 0 {
 			fmt.Fprintf(b, "; cost %d waits for a ceiling of its own", t.Capped)
 		}
 		b.WriteByte('\n')
 		for i := range top {
-			fmt.Fprintf(b, "           %s\n", tenantWords(&top[i], s.Limit, t.Level))
+			fmt.Fprintf(b, "           %s\n", tenantWords(&top[i], s.Limit))
 		}
 		if more := t.Active - len(top); more > 0 {
 			fmt.Fprintf(b, "           and %d that ask for less\n", more)
 		}
 	}
 	if parts := reserveWords(cfg.Reserve); parts != "" {
-		fmt.Fprintf(b, "  reserve  %s of the limit\n", parts)
+		fmt.Fprintf(b, "  reserve  %s of what is granted\n", parts)
 	}
-	if s.ShedPriority != 0 && s.ShedCohort <= admission.Cohorts {
+	if s.ShedCohort > 0 {
 		fmt.Fprintf(b, "  shed     %v, users from cohort %d of %d on: %.3g/s offered where %.3g/s are left for it\n",
 			s.ShedPriority, s.ShedCohort, admission.Cohorts, s.ShedOffered, s.ShedServed)
 	}
 }
 
-// tenantWords says what one tenant has, what it asks for and what it would get. level is
-// the cost per second for each unit of weight that is left to who asks for more.
-func tenantWords(t *TenantState, limit int, level float64) string {
+// tenantWords says what one tenant has, what it asks for and what it would get.
+func tenantWords(t *TenantState, limit int) string {
 	var b strings.Builder
 	name := fmt.Sprintf("%q", t.ID)
 	if t.ID == "" {
@@ -56,8 +52,8 @@ func tenantWords(t *TenantState, limit int, level float64) string {
 	fmt.Fprintf(&b, ", %d waiting; %.3g/s offered, %.3g/s entitled", t.Waiting, t.Offered, t.Entitled)
 	if t.Over {
 		b.WriteString(": over its share")
-		if level > 0 {
-			fmt.Fprintf(&b, " of %.3g x %.3g/s", t.Weight, level)
+		if t.Level > 0 {
+			fmt.Fprintf(&b, " of %.3g x %.3g/s", t.Weight, t.Level)
 		}
 	}
 	if t.Quota.Rate > 0 {

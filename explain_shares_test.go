@@ -11,8 +11,9 @@ import (
 	"github.com/goodput/goodput/limit"
 )
 
-// Explain says of the tenants that ask for most who has what, and why.
-func TestExplainShowsShares(t *testing.T) {
+// flooded is what Explain says of 100/s of a tenant with a ceiling and 10/s of ten others,
+// where 40/s can be served; of users, if they have a name.
+func flooded(t *testing.T, users bool) (text string) {
 	synctest.Test(t, func(t *testing.T) {
 		tenants := rowsOf(20, Tenant{})
 		tenants.Rows[0] = Tenant{ID: "big", Weight: 2, MaxInUse: 3}
@@ -21,15 +22,20 @@ func TestExplainShowsShares(t *testing.T) {
 			Limit: limit.Fixed(4), Tenants: tenants, Objective: time.Second, Service: 100 * time.Millisecond,
 			Reserve: Reserve{Critical: 0.2, Background: 0.05},
 		})
+		asked := 0
 		ask := func(tenant string) {
+			ctx := WithTenant(context.Background(), tenant)
+			if asked++; users {
+				ctx = WithUser(ctx, fmt.Sprint("user ", asked))
+			}
 			go func() {
-				_ = l.Do(WithTenant(context.Background(), tenant), func(context.Context) error {
+				_ = l.Do(ctx, func(context.Context) error {
 					time.Sleep(100 * time.Millisecond)
 					return nil
 				})
 			}()
 		}
-		for i := range 3000 { // 100/s of big, 10/s of ten others, where 40/s can be served
+		for i := range 3000 {
 			ask("big")
 			if i%10 == 0 {
 				ask("metered")
@@ -41,26 +47,49 @@ func TestExplainShowsShares(t *testing.T) {
 			ask("metered") // until there is less than a unit left
 		}
 		synctest.Wait()
-		text := l.Explain()
-		for _, want := range []string{
-			"tenants  20, of them", "1 for more than their share, which is", "/s for each unit of weight",
-			`"big": weight 2, 3 in use of at most 3,`, "/s entitled: over its share of 2 x ",
-			`"metered": weight 1, `, "0 waiting; ", "quota 2/s, burst 4, ", " left, the next unit in ", "for the quota",
-			"reserve  20 % for critical, 5 % for background of the limit",
-			"that ask for less",
-			"shed     default, users from cohort ", " of 128 on: ", "/s offered where ", "/s are left for it",
-		} {
-			if !strings.Contains(text, want) {
-				t.Errorf("does not say %q", want)
-			}
-		}
-		if rows := strings.Count(text, ": weight "); rows != explained {
-			t.Errorf("%d tenants, want %d", rows, explained)
-		}
-		t.Logf("\n%s", text)
+		text = l.Explain()
 		time.Sleep(time.Minute)
 		checkEmpty(t, l)
 	})
+	return text
+}
+
+// Explain says of the tenants that ask for most who has what, and why; and who is shed
+// first, if that goes by users.
+func TestExplainShowsShares(t *testing.T) {
+	sheds := []string{"shed     default, users from cohort ", " of 128 on: ", "/s offered where ", "/s are left for it"}
+	for _, users := range []bool{false, true} {
+		text := flooded(t, users)
+		t.Logf("\n%s", text)
+		for _, want := range []string{
+			"tenants  20 with a row; ", " ask, 1 for more than their share; cost ", " waits for a ceiling of its own",
+			`"big": weight 2, 3 in use of at most 3,`, "/s entitled: over its share of 2 x ",
+			`"metered": weight 1, `, " waiting; ", "quota 2/s, burst 4, ", " left, the next unit in ", "for the quota",
+			"reserve  20 % for critical, 5 % for background of what is granted\n",
+			"that ask for less",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("users %v: does not say %q", users, want)
+			}
+		}
+		for _, want := range sheds {
+			if strings.Contains(text, want) != users {
+				t.Errorf("users %v, and %q is said: %v", users, want, !users)
+			}
+		}
+		rows := 0
+		for line := range strings.Lines(text) {
+			if strings.Contains(line, ": weight ") {
+				rows++
+				if strings.Contains(line, " left") != strings.Contains(line, `"metered"`) {
+					t.Errorf("what is left of a quota: %s", line)
+				}
+			}
+		}
+		if rows != explained {
+			t.Errorf("%d tenants, want %d", rows, explained)
+		}
+	}
 	if text := fixed(1, 1).Explain(); strings.Contains(text, "tenants") || strings.Contains(text, "reserve") || strings.Contains(text, "shed ") {
 		t.Errorf("without tenants:\n%s", text)
 	}

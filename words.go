@@ -89,7 +89,7 @@ const (
 	RefuseNewest = admission.RefuseNewest
 	EvictOldest  = admission.EvictOldest
 	Block        = admission.Block
-	LatestOnly   = admission.LatestOnly // the newest of a key replaces it; of a queue that is full of others it is refused like any other
+	LatestOnly   = admission.LatestOnly // a newer one of the same key takes its place; else Displace
 )
 
 // Orders of the queue. The zero value is Auto.

@@ -13,8 +13,8 @@ import (
 // a field that is set wins over the context.
 type Work struct {
 	// Cost is how many units of the limit it holds while it runs: 1 to 2^20, and 0 or
-	// less counts as 1. What costs more than the limit, than the MaxInUse of its tenant or the burst of
-	// its quota, is refused as too costly.
+	// less counts as 1. What costs more than the limit, than the MaxInUse of its tenant
+	// or than the burst of its quota is refused as too costly.
 	Cost int
 
 	// Size is the amount of work: tokens, rows, bytes. It scales the expected
