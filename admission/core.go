@@ -183,7 +183,7 @@ func (c *Core) enqueue(r *Request, f *flow) Decision {
 		c.others = c.now
 	}
 	c.planned = c.foresees(f)
-	d := Decision{PredictedWait: c.predict(r, f), Service: c.need(r.Size)}
+	d := Decision{PredictedWait: c.predict(r, f), Service: c.needs(f, r.Size)}
 	// Doomed at the door: predicted wait + service does not fit the budget. Of a
 	// pause nobody knows how long it lasts, and the alarm will tell.
 	switch {

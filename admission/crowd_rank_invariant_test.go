@@ -154,6 +154,24 @@ func TestWhoGivesWayIsNotPassedOver(t *testing.T) {
 	}
 }
 
+// Nobody gives way to a newcomer that finds no place all the same: here the one below it
+// is not enough.
+func TestNobodyGivesWayInVain(t *testing.T) {
+	c := benchCore(t, Config{Limit: limit.Fixed(4), Depth: 6, MaxWait: time.Hour})
+	offer := func(p Priority, cost int) Decision {
+		return c.Offer(0, Request{Deadline: Never, Priority: p, Cost: cost})
+	}
+	offer(Critical, 4)
+	offer(Critical, 4)
+	below := offer(Background, 1).Waiter
+	if d := offer(Default, 3); d.Verdict != Refused || below.Verdict() != Queued {
+		t.Errorf("newcomer %v %v, who is below it %v %v", d.Verdict, d.Reason, below.Verdict(), below.Reason())
+	}
+	if d := offer(Default, 2); d.Verdict != Queued || below.Reason() != Displaced {
+		t.Errorf("newcomer %v %v, who is below it %v %v", d.Verdict, d.Reason, below.Verdict(), below.Reason())
+	}
+}
+
 // MaxQueue bounds what of the queue a tenant fills, and one may always wait.
 func TestMaxQueue(t *testing.T) {
 	for part, want := range map[float64]int{0.1: 10, 0.005: 1, 0: 100} {

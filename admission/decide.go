@@ -168,6 +168,18 @@ func (c *Core) need(size int) time.Duration {
 	return seconds(n)
 }
 
+// needs is need for a request of a flow: nothing where its tenant asks for no more than
+// its share beside others that do. Somebody waits all the time then, and the doomed test
+// is for when somebody does: a deadline shorter than the quantile, which nearly always is
+// enough, would be refused for the whole of an overload that is not its tenant's. And there
+// is nobody to serve instead, as within its share the tenant is served whatever comes.
+func (c *Core) needs(f *flow, size int) time.Duration {
+	if c.cfg.Tenants != nil && c.overload && !c.greedy(f) {
+		return 0
+	}
+	return c.need(size)
+}
+
 // predict returns how long a newcomer would wait: the units that must depart
 // before its own are free, over the rate; or, if that is longer, the units of its own
 // tenant before it, over what the tenant is served.
@@ -233,7 +245,6 @@ func (c *Core) push(r *Request, f *flow) *Waiter {
 	if c.cfg.Overflow == LatestOnly && r.Key != "" {
 		c.keep(w, c.keyOf(r))
 	}
-	c.arm(w)
 	budget := w.due() - c.now
 	if c.waiting == 0 {
 		c.stood, c.shortest, c.longest = c.now, budget, budget
@@ -252,6 +263,7 @@ func (c *Core) push(r *Request, f *flow) *Waiter {
 	if whole := f.whole(); whole.at < 0 {
 		c.lanes[w.priority-1].add(whole)
 	}
+	c.arm(w)
 	return w
 }
 
@@ -290,7 +302,7 @@ func (c *Core) queued(w *Waiter, sign int) {
 func (c *Core) arm(w *Waiter) {
 	w.alarm = w.bound
 	if w.deadline != Never {
-		w.alarm = min(w.alarm, w.deadline-c.need(int(w.size))+1)
+		w.alarm = min(w.alarm, w.deadline-max(c.needs(w.flow, int(w.size))-1, 0))
 	}
 }
 
@@ -299,7 +311,7 @@ func (c *Core) over(w *Waiter) Reason {
 	switch {
 	case c.now >= w.deadline:
 		return Deadline
-	case w.deadline != Never && w.deadline-c.now < c.need(int(w.size)):
+	case w.deadline != Never && w.deadline-c.now < c.needs(w.flow, int(w.size)):
 		return Doomed
 	case c.now >= w.bound:
 		return WaitBound

@@ -78,8 +78,8 @@
 //     arrivals = sum of outcomes + waiting + running.
 //   - I5 While anyone waits nothing is granted whose remaining budget is below
 //     the service quantile, that of the objective or, in a tight limiter, the p95;
-//     of its own size, unless sizes are ignored.
-//     While nobody waits, a request that fits the free
+//     but for a tenant that asks for no more than its share in an overload, which is
+//     that of others. While nobody waits, a request that fits the free
 //     slots is refused only if it has expired, is larger than MaxBytes, or comes
 //     during a drain.
 //   - I6 Time does not run backwards: now is clamped once, at entry.

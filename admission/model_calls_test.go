@@ -23,12 +23,16 @@ func (m *model) cancel(p *place, why Reason) bool {
 	if p.verdict != Queued {
 		return true
 	}
+	after := m.num
+	m.num = m.before // the queue is looked at only once p is decided
 	if why == None {
 		if why = m.over(p); why == None {
 			m.arm(p)
+			m.num = after
 			return false
 		}
 	}
+	m.num = after
 	m.leave(p, Refused, why)
 	m.reorder()
 	m.dispatch()

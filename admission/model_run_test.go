@@ -95,6 +95,7 @@ func (d *duel) step() error {
 	if d.pick(400) == 0 {
 		d.now = max(0, d.now-5*ms) // a driver whose clock goes back
 	}
+	d.core.tick(d.now) // or what a bin has changed would be in neither numbers
 	before := numbersOf(d.core)
 	if err := d.play(before); err != nil {
 		return fmt.Errorf("%s: %w", d.last, err)

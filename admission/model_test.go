@@ -47,6 +47,7 @@ type numbersInForce struct {
 	quantile, rate     float64
 	depth, reach, full int
 	fixed              bool // the depth is configured
+	overload           bool
 	tight              bool
 	cv2                float64 // of the departures of requests
 	patience, hopeless time.Duration
@@ -68,7 +69,7 @@ func numbersOf(c *Core) numbersInForce {
 	_, cost := c.service.request()
 	n := numbersInForce{
 		quantile: c.quantile, rate: c.rate(), depth: c.depth, reach: c.reach, full: c.derivation.Depth,
-		fixed: c.derivation.Fixed, tight: c.derivation.Tight, cv2: c.cv2 * cost, perCost: c.load.perCost,
+		overload: c.overload, fixed: c.derivation.Fixed, tight: c.derivation.Tight, cv2: c.cv2 * cost, perCost: c.load.perCost,
 		patience: c.patience(), hopeless: c.hopeless(), sized: c.service.samples > 0,
 		sizes: sizesOf(c), rows: map[*row][priorities]rowNumbers{},
 	}
@@ -228,7 +229,7 @@ func (m *model) over(p *place) Reason {
 	switch {
 	case m.now >= p.Deadline:
 		return Deadline
-	case p.Deadline != Never && p.Deadline-m.now < m.need(p.Size):
+	case p.Deadline != Never && p.Deadline-m.now < m.needs(p):
 		return Doomed
 	case m.now >= p.bound:
 		return WaitBound
@@ -239,7 +240,7 @@ func (m *model) over(p *place) Reason {
 func (m *model) arm(p *place) {
 	p.alarm = p.bound
 	if p.Deadline != Never {
-		p.alarm = min(p.alarm, p.Deadline-m.need(p.Size)+1)
+		p.alarm = min(p.alarm, p.Deadline-max(m.needs(p)-1, 0))
 	}
 }
 
@@ -295,7 +296,7 @@ func (m *model) enqueue(p *place) *place {
 	if p.Deadline == Never {
 		p.bound = m.now + m.cfg.MaxWait
 	}
-	left := p.Deadline - m.now - m.need(p.Size)
+	left := p.Deadline - m.now - m.needs(p)
 	switch {
 	case m.limit == 0 && m.num.depth == 0:
 		return m.refuse(p, Unavailable)
@@ -380,7 +381,6 @@ func (m *model) count(p *place, why Reason) {
 func (m *model) push(p, same *place) {
 	m.seq++
 	p.seq = m.seq
-	m.arm(p)
 	if p.keyed = m.key(p); same != nil {
 		p.Arrival = min(p.Arrival, same.Arrival) // its place
 	}
@@ -395,6 +395,17 @@ func (m *model) push(p, same *place) {
 	m.unpark(p.owner) // it may fit where the first of before did not
 	m.queue = append(m.queue, p)
 	m.join(p)
+	m.arm(p)
+}
+
+// needs is need, but for a tenant that asks for no more than its share in an overload:
+// then nothing.
+func (m *model) needs(p *place) time.Duration {
+	if m.cfg.Tenants != nil && m.num.overload && !m.of(p).greedy {
+		m.seen["not doomed for others"]++
+		return 0
+	}
+	return m.need(p.Size)
 }
 
 func (m *model) leave(p *place, v Verdict, why Reason) {
