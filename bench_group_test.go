@@ -8,7 +8,7 @@ import (
 
 func benchGroup() *Group {
 	return NewGroup(GroupConfig{Units: 60, Members: []Member{
-		{Config: Config{Name: "a", Objective: 400 * time.Millisecond}},
+		{Config: Config{Name: "a", Objective: 400 * time.Millisecond, MaxWait: time.Hour}}, // a machine may stall
 		{Config: Config{Name: "b", Depth: 1000, MaxWait: time.Hour}},
 	}})
 }

@@ -76,7 +76,7 @@ type Config struct {
 	// one.
 	Tenants *Tenants
 
-	// Reserve is the part of the limit that is left to each priority while those
+	// Reserve is the part of what is granted that is left to each priority while those
 	// above it want all. Default none.
 	Reserve Reserve
 

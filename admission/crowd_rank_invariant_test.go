@@ -251,6 +251,36 @@ func TestQuietIdBesideAFlood(t *testing.T) {
 	}
 }
 
+// What of a tenant waits for its ceiling in a high priority is not overtaken by what it
+// sends in a lower one, which would take the units one by one for ever. Other tenants go on.
+func TestCeilingKeepsTheTenantsOwnOrder(t *testing.T) {
+	c := benchCore(t, Config{Limit: limit.Fixed(10), Depth: 1000, MaxWait: time.Hour, Tenants: &Tenants{Rows: []Tenant{{ID: "a", MaxInUse: 5}}}})
+	var running []Share
+	for range 3 {
+		running = append(running, c.Offer(0, Request{Deadline: Never, Tenant: "a"}).Share)
+	}
+	big := c.Offer(0, Request{Deadline: Never, Tenant: "a", Priority: Critical, Cost: 5}).Waiter
+	for _, share := range running {
+		for range 3 {
+			if d := c.Offer(0, Request{Deadline: Never, Tenant: "a"}); d.Verdict != Queued {
+				t.Fatalf("overtakes: %+v", d)
+			}
+			if d := c.Offer(0, Request{Deadline: Never, Tenant: "b"}); d.Verdict != Admitted {
+				t.Fatalf("another tenant waits: %+v", d)
+			} else {
+				c.Release(0, End{Outcome: Completed, Share: d.Share})
+			}
+		}
+		c.Release(0, End{Outcome: Completed, Share: share})
+		if err := c.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if big.Verdict() != Admitted {
+		t.Error("it still waits once all of its tenant have ended")
+	}
+}
+
 // A reload keeps whose slots are whose, also those of ids without a row when their
 // buckets change, and lets those go on that a ceiling held back.
 func TestReloadKeepsShares(t *testing.T) {

@@ -57,10 +57,12 @@
 //
 // # Invariants
 //
-// Check asserts them after every step of every test and simulation, but for three
+// Check asserts them after every step of every test and simulation, but for those
 // that a state does not show: I5 is for the model, which decides every call by
 // itself (TestModel), and the stories deadline and doomed; I6 for the story
-// deadline; I9 for TestSameCallsSameStats.
+// deadline; I9 for TestSameCallsSameStats; the bounds of I13, I15 and I17 for
+// TestFairnessBound, TestQuotaInAnySpan and TestReserveBound, and who gives way in I18
+// for TestScheduleKeepsTheMost.
 //
 //   - I1 A grant leaves inUse + lent <= limit, in cost units. A limit that
 //     shrinks revokes nothing and grants nothing until inUse has followed.

@@ -177,7 +177,7 @@ type lane struct {
 	passed  int     // grants to higher priorities since this one last had its turn
 	giving  int     // cost of those that makeRoom has chosen
 	credit  float64 // units that its reserve has earned. Invariant: at most carry, or what its first costs
-	reserve float64 // part of the limit
+	reserve float64 // part of what is granted
 
 	// As of the last apportion, in units of cost per second.
 	offered, avail, served float64

@@ -38,8 +38,8 @@ const (
 //
 // A full queue gives up who would be served last, so a tenant that sends fifty
 // times its share loses its own work and nobody else's. And the depth in force
-// shrinks in an overload only for those who ask for more than their share; see
-// Share.
+// shrinks in an overload only for those who ask for more than their share:
+// TenantState.Over.
 //
 // Fairness counts the units of cost that are granted, not the time for which they
 // are held: a tenant whose requests take ten times as long holds ten times the
@@ -51,7 +51,7 @@ type Tenants struct {
 	// Others is how all ids without a row are treated together; its ID is empty.
 	// Weight, MaxInUse, MaxQueue and Quota are of all of them at once, so a flood of
 	// invented ids is one tenant. Among themselves they are shared out evenly, in
-	// buckets.
+	// buckets. A Charge of one of them is on the account of all.
 	Others Tenant
 
 	// Buckets is into how many queues the ids without a row are hashed: 1 to 1024,
@@ -90,8 +90,9 @@ type Tenant struct {
 	Highest Priority
 }
 
-// A Quota is a rate of cost with a burst: a token bucket, full at first. The zero
-// value is no quota.
+// A Quota is a rate of cost with a burst: a token bucket, full at first. A request
+// that costs more than the burst can never be served: TooCostly. The zero value is no
+// quota.
 type Quota struct {
 	Rate  float64 // units of cost per second: 1e-6 to 1e9, 0 without a quota
 	Burst float64 // units of cost that may come at once: 1 to 1e9, 0 means one second of Rate and at least 1
@@ -105,14 +106,14 @@ func (q Quota) burst() float64 {
 	return max(q.Rate, 1)
 }
 
-// A Reserve is the part of the limit that is left to each priority while those
+// A Reserve is the part of what is granted that is left to each priority while those
 // above it want all: 0 to 1 each, at most 1 together, and at most 32/33 of those below
 // Critical, which would else go for ever. What a priority does not use is used by the
 // others. In an overload a priority has, in units of cost, what is granted times its
 // reserve, and that part of the queue.
 type Reserve struct{ Critical, Default, Sheddable, Background float64 }
 
-// of returns the reserves in the order of Core.lines.
+// of returns the reserves in the order of Core.lanes.
 func (r Reserve) of() [priorities]float64 {
 	return [priorities]float64{r.Critical, r.Default, r.Sheddable, r.Background}
 }
@@ -121,12 +122,12 @@ func (r Reserve) validate() error {
 	sum := 0.0
 	for i, v := range r.of() {
 		if !(v >= 0 && v <= 1) {
-			return fmt.Errorf("reserve of %s %v is out of range: 0 to 1, a part of the limit", Priority(i+1), v)
+			return fmt.Errorf("reserve of %s %v is out of range: 0 to 1, a part of what is granted", Priority(i+1), v)
 		}
 		sum += v
 	}
 	if sum > 1+1e-9 {
-		return fmt.Errorf("the reserves add up to %v: at most 1, they are parts of the limit", sum)
+		return fmt.Errorf("the reserves add up to %v: at most 1, they are parts of what is granted", sum)
 	}
 	if below := sum - r.Critical; below > aging/(aging+1.0)+1e-9 {
 		return fmt.Errorf("the reserves below critical add up to %.4g: at most 32/33, or nothing critical is ever served", below)

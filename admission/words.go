@@ -76,13 +76,13 @@ type Reason uint8
 
 const (
 	None        Reason = iota // it started
-	QueueFull                 // rejected: the depth in force, or the cap on items, is reached
+	QueueFull                 // rejected: the depth in force, its tenant's part of it, or the cap on items, is reached
 	BytesFull                 // rejected: the bodies that wait fill MaxBytes
-	TooCostly                 // rejected: its cost alone exceeds the limit
+	TooCostly                 // rejected: its cost alone exceeds the limit, or what its tenant may ever have
 	TooLarge                  // rejected: its bytes alone exceed MaxBytes
 	NoBudget                  // rejected: predicted wait + service does not fit the remaining budget; or it would make others late that take less
 	OverQuota                 // rejected: its tenant has had what its quota allows for now
-	Shed                      // rejected: everybody who fills the queue outranks it
+	Shed                      // rejected: everybody who fills the queue outranks it, or its cohort is shed at the door
 	Displaced                 // rejected: gave its place to a request that ranks above it
 	Replaced                  // rejected: a newer one of the same key has its place
 	WaitBound                 // rejected: waited as long as MaxWait allows
