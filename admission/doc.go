@@ -110,8 +110,10 @@
 //     later, and delays what comes next. Who is refused for it is told when it has
 //     enough.
 //   - I16 Under LatestOnly no two wait with the same key of the same tenant.
-//   - I17 A priority that has somebody waiting is granted, of what all are granted, at
-//     least its reserve, less one request of its own and one of another.
+//   - I17 Over any time in which a priority waits it is granted its reserve of what
+//     all are granted, less the largest request of each priority and one more of the
+//     largest, once it is known what a request costs. With reserves of nearly 1 the
+//     aging guard takes some of it.
 //   - I18 Where sizes are trusted each line has a schedule of who waits, in the order of
 //     EDF, or is too long for one. Nobody gives way to a newcomer that is refused, or
 //     that ranks below: see schedule.go.
