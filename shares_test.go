@@ -165,6 +165,7 @@ func TestReserve(t *testing.T) {
 			}
 			begin.Release()
 			time.Sleep(time.Second)
+			synctest.Wait() // they have ended: what they noted may be read
 			for _, p := range order[:80] {
 				if p == Background {
 					background++
@@ -204,6 +205,7 @@ func TestSetWeight(t *testing.T) {
 		}
 		begin.Release()
 		time.Sleep(time.Second)
+		synctest.Wait() // they have ended: what they counted may be read
 		// 60 and 20; start-time fair queueing may be off by the largest cost of each.
 		if got["a"] < 59 || got["a"] > 61 {
 			t.Errorf("of 80 %v, want 3 to 1", got)
