@@ -96,7 +96,7 @@ func (b *Batch) AddSized(service, hold time.Duration, cost, offered, actual int)
 	b.served.add(one)
 	b.size += float64(size)
 	unit := float64(service) / 1e9 / float64(size)
-	i := hist.Index(time.Duration(unit * float64(time.Second)))
+	i := hist.Index(seconds(unit))
 	if b.hi == 0 {
 		b.lo, b.hi = i, i+1
 	}
