@@ -149,12 +149,11 @@ func TestSizesTurnBad(t *testing.T) {
 // The size that was offered is judged, whatever it turned out to be: one that is off by a
 // constant factor predicts as well as any.
 func TestOfferedSizeIsJudged(t *testing.T) {
-	c := benchCore(t, Config{Limit: limit.Fixed(60)})
 	for what, f := range map[string]func(b *Batch, actual int){
 		"twice as large":     func(b *Batch, actual int) { b.AddSized(time.Duration(actual)*ms, 0, 1, 2*actual, actual) },
 		"unrelated, then so": func(b *Batch, actual int) { b.AddSized(time.Duration(actual)*ms, 0, 1, 1+actual*37%101, actual) },
 	} {
-		c = benchCore(t, Config{Limit: limit.Fixed(60)})
+		c := benchCore(t, Config{Limit: limit.Fixed(60)})
 		var b Batch
 		for i := range 200 {
 			f(&b, 1+i%100)

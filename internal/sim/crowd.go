@@ -75,7 +75,7 @@ func (c *Class) validateCrowd() error {
 	}
 	switch {
 	case !c.Tenants.zero() && c.Tenant == "":
-		return fmt.Errorf("tenants have no name: say tenant, and they are called tenant-1, tenant-2 ...")
+		return fmt.Errorf("tenants have no name: say tenant, and they are called tenant-1, tenant-2 and so on")
 	case c.Turn > 0 && c.Users.zero():
 		return fmt.Errorf("turn %d is about who of the users is shed first: users are missing", c.Turn)
 	}

@@ -173,7 +173,7 @@ func TestWrongNames(t *testing.T) {
 		{func(c *Class) { c.Users = Ids{N: 3, Zipf: math.NaN()} }, "users: zipf NaN is out of range: 0, which is evenly, to 10"},
 		{func(c *Class) { c.Users = Ids{Zipf: 1} }, "users: zipf 1 is of n distinct ones: n is missing"},
 		{func(c *Class) { c.Users = Ids{Fresh: true, N: 3} }, "users: fresh contradicts n 3 and zipf 0: each is drawn once"},
-		{func(c *Class) { c.Tenants.N = 3 }, "tenants have no name: say tenant, and they are called tenant-1, tenant-2 ..."},
+		{func(c *Class) { c.Tenants.N = 3 }, "tenants have no name: say tenant, and they are called tenant-1, tenant-2 and so on"},
 		{func(c *Class) { c.Turn = 3 }, "turn 3 is about who of the users is shed first: users are missing"},
 		{func(c *Class) { c.Tenant = string(make([]byte, 129)) }, "tenant has 129 bytes: at most 128"},
 		{func(c *Class) { c.Told.Cost = 1001 }, "told: cost 1001, size 0 are out of range: 0.001 to 1000 times the true one, or 0 for 1"},

@@ -17,7 +17,7 @@ func who(m *strictyaml.Map, c *sim.Class) {
 	many := m.Get("tenants")
 	c.Tenants = ids(many)
 	if c.Tenants != (sim.Ids{}) && !tenant.Present() {
-		many.Fail("tenants have no name: say tenant, and they are called tenant-1, tenant-2 ...")
+		many.Fail("tenants have no name: say tenant, and they are called tenant-1, tenant-2 and so on")
 	}
 	c.Users = ids(m.Get("users"))
 	if n := m.Get("turn"); n.Present() {
