@@ -20,6 +20,6 @@
 //
 // The test runs with `go test -overlay`, so nothing in the tree is touched. It
 // must pass without the change; with it, it must compile and fail. Running them
-// takes seconds each, so it is done by `make mutants` (GOODPUT_MUTANTS=1); a
+// takes seconds each, so it is done by `make mutants` (GOODPUT_MUTANTS=all); a
 // plain `go test` only checks that each mutant still applies.
 package mutants

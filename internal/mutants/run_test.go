@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,8 +11,23 @@ import (
 	"time"
 )
 
-// running says whether to run mutants, which compiles each of them.
-var running = os.Getenv("GOODPUT_MUTANTS") != ""
+// running says whether to run mutants, which compiles each of them: "all", or a part of
+// them, as "0/3" is every third from the first on. Without it, and of the other parts, it
+// is tested that they still fit the code.
+var running = os.Getenv("GOODPUT_MUTANTS")
+
+// chosen reports whether the i-th mutant is to be run.
+func chosen(t *testing.T, i int) bool {
+	t.Helper()
+	if running == "" || running == "all" {
+		return running != ""
+	}
+	var part, of int
+	if n, err := fmt.Sscanf(running, "%d/%d", &part, &of); n != 2 || err != nil || of < 1 || part < 0 || part >= of {
+		t.Fatalf("GOODPUT_MUTANTS %q is neither all nor a part as 0/3", running)
+	}
+	return i%of == part
+}
 
 // limit bounds one run of a test, compilation excluded: the tests that mutants
 // name take a few seconds at the most.
@@ -64,7 +80,8 @@ func TestMutants(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no mutants: %v", err)
 	}
-	for _, file := range files {
+	for i, file := range files {
+		run := chosen(t, i)
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			t.Parallel()
 			src, err := os.ReadFile(file)
@@ -75,7 +92,7 @@ func TestMutants(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !running {
+			if !run {
 				if _, err := m.apply(root); err != nil {
 					t.Fatal(err)
 				}
@@ -94,8 +111,8 @@ func TestMutants(t *testing.T) {
 
 // TestHunt runs the hunter itself on a module of three lines.
 func TestHunt(t *testing.T) {
-	if !running {
-		t.Skip("compiles 7 programs: set GOODPUT_MUTANTS=1")
+	if running == "" {
+		t.Skip("compiles 7 programs: set GOODPUT_MUTANTS=all")
 	}
 	root := t.TempDir()
 	for name, src := range map[string]string{
