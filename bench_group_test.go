@@ -41,15 +41,3 @@ func BenchmarkAcquireOfLender(b *testing.B) {
 	}()
 	benchAcquire(b, g.Limiter("a"))
 }
-
-func benchAcquire(b *testing.B, l *Limiter) {
-	ctx := context.Background()
-	b.ReportAllocs()
-	for b.Loop() {
-		slot, err := l.Acquire(ctx)
-		if err != nil {
-			b.Fatal(err)
-		}
-		slot.Release()
-	}
-}

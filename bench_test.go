@@ -15,8 +15,11 @@ func benchLimiter() *Limiter {
 	return New(Config{Limit: limit.Fixed(60), Objective: 400 * time.Millisecond})
 }
 
-func BenchmarkAcquire(b *testing.B) {
-	l, ctx := benchLimiter(), context.Background()
+func BenchmarkAcquire(b *testing.B) { benchAcquire(b, benchLimiter()) }
+
+func benchAcquire(b *testing.B, l *Limiter) {
+	b.Helper()
+	ctx := context.Background()
 	b.ReportAllocs()
 	for b.Loop() {
 		slot, err := l.Acquire(ctx)

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/goodput/goodput/limit"
@@ -47,7 +48,7 @@ func (a *account) refill(now time.Duration) {
 	if a.Rate == 0 {
 		return
 	}
-	a.left = min(a.left+a.Rate*(now-a.at).Seconds(), max(a.burst(), a.left))
+	a.left = min(a.left+a.Rate*(now-a.at).Seconds(), a.burst())
 	a.at = now
 }
 
@@ -258,13 +259,8 @@ func (c *Core) freeIndex(from int) int {
 
 // forget drops an idle row.
 func (c *Core) forget(r *row) {
-	if r.active {
-		for i, a := range c.active {
-			if a == r {
-				c.active = append(c.active[:i], c.active[i+1:]...)
-				break
-			}
-		}
+	if i := slices.Index(c.active, r); i >= 0 {
+		c.active = slices.Delete(c.active, i, i+1)
 	}
 	c.rows[r.index] = nil
 }
@@ -370,16 +366,10 @@ func (c *Core) unpark(r *row) {
 			c.parkedCost -= f.line.cost
 			l := &c.lanes[i]
 			l.parked -= f.line.cost
-			for j, o := range l.aside {
-				if o == f {
-					last := len(l.aside) - 1
-					l.aside[j], l.aside[last] = l.aside[last], nil
-					l.aside = l.aside[:last]
-					break
-				}
-			}
+			j := slices.Index(l.aside, f)
+			l.aside = slices.Delete(l.aside, j, j+1)
 			if f.waits() {
-				c.lanes[i].put(f) // with its place among equals: it has waited
+				l.put(f) // with its place among equals: it has waited
 			}
 		}
 	}
