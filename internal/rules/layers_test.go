@@ -7,12 +7,13 @@ import (
 
 // pure maps each pure package to the packages of ours that it may import.
 var pure = map[string][]string{
-	"limit":           nil,
-	"internal/hist":   nil,
-	"internal/theory": nil,
-	"admission":       {"limit", "internal/hist", "internal/theory"},
-	"internal/sim":    {"admission", "limit", "internal/hist", "internal/theory"},
-	"internal/plan":   {"admission", "limit", "internal/hist", "internal/theory", "internal/sim"},
+	"limit":             nil,
+	"internal/hist":     nil,
+	"internal/theory":   nil,
+	"admission":         {"limit", "internal/hist", "internal/theory"},
+	"internal/attempts": nil,
+	"internal/sim":      {"admission", "limit", "internal/attempts", "internal/hist", "internal/theory"},
+	"internal/plan":     {"admission", "limit", "internal/hist", "internal/theory", "internal/sim"},
 }
 
 func isPure(dir string) bool {
@@ -41,7 +42,8 @@ var small = []string{
 var runtimeImports = []string{"admission", "limit", "internal/hist"}
 
 // adapters maps each adapter to what it may import beside package goodput. A
-// client of a protocol may hand its retries to package retry.
+// client of a protocol may hand its retries to package retry, which brings a clock to
+// what decides about them.
 var adapters = map[string][]string{
 	"goodputhttp": {"retry"},
 	"goodputgrpc": {"retry"},
@@ -50,7 +52,7 @@ var adapters = map[string][]string{
 	"goodputotel": nil,
 	"pool":        nil,
 	"fleet":       nil,
-	"retry":       nil,
+	"retry":       {"internal/attempts"},
 }
 
 // adapterOf returns the adapter that a folder belongs to.
