@@ -38,25 +38,62 @@ func (l *Limiter) Acquire(ctx context.Context) (Slot, error) {
 // w.Priority is not one of the four.
 func (l *Limiter) AcquireWork(ctx context.Context, w Work) (Slot, error) {
 	r := l.request(ctx, w)
-	g, ok := grant{}, false
+	g, ok, refusal := l.door(ctx, &r)
+	if refusal == nil && !ok {
+		g, refusal = l.slow(ctx, &r)
+	}
+	if refusal != nil {
+		return Slot{}, refusal
+	}
+	return Slot{of: owner{l}, start: g.start, due: g.due, rare: g.rare}, nil
+}
+
+// door admits r if that takes no lock, or refuses a caller that is not there any more.
+func (l *Limiter) door(ctx context.Context, r *admission.Request) (g grant, ok bool, refusal *Rejection) {
 	switch err := ctx.Err(); {
 	case l.observe:
-		g, ok = l.pass(&r), true
+		return l.pass(r), true, nil
 	case err == nil:
-		g, ok = l.fast(&r)
+		g, ok = l.fast(r)
+		return g, ok, nil
 	case errors.Is(err, context.DeadlineExceeded):
 		r.Deadline = min(r.Deadline, l.now()-1) // over, whatever the context says when
 		r.Exempt = false                        // a probe that nobody waits for runs no more than others
-	default:
-		return Slot{}, l.refuseGone(ctx)
+		return grant{}, false, nil
 	}
-	if !ok {
-		var refusal *Rejection
-		if g, refusal = l.slow(ctx, &r); refusal != nil {
-			return Slot{}, refusal
+	return grant{}, false, l.refuseGone(ctx)
+}
+
+// Go is AcquireWork for callers that do not wait: the door decides at once, and fn runs
+// in a goroutine of its own. If the request is refused at the door, Go returns the
+// *Rejection and fn is not called. Otherwise Go returns nil and fn is called exactly
+// once: with the slot, which it has to end, or with the *Rejection of a request that was
+// refused after a wait, and a slot that holds nothing. So there are never more of these
+// goroutines than requests that run or wait, however many calls there are.
+//
+// A panic of fn ends the process, as in any goroutine. Under Block a request waits beyond
+// the depth, up to Config.MaxItems.
+func (l *Limiter) Go(ctx context.Context, w Work, fn func(slot *Slot, err error)) error {
+	r := l.request(ctx, w)
+	g, ok, refusal := l.door(ctx, &r)
+	var o offer
+	if refusal == nil && !ok {
+		refusal = l.offer(&r, &o)
+	}
+	if refusal != nil {
+		return refusal
+	}
+	go func() {
+		if !ok {
+			g, refusal = l.outcome(ctx, &r, &o)
 		}
-	}
-	return Slot{of: owner{l}, start: g.start, due: g.due, rare: g.rare}, nil
+		if refusal != nil {
+			fn(new(Slot), refusal)
+			return
+		}
+		fn(&Slot{of: owner{l}, start: g.start, due: g.due, rare: g.rare}, nil)
+	}()
+	return nil
 }
 
 // A grant is what a slot starts with.
@@ -132,41 +169,60 @@ func (l *Limiter) account(r *admission.Request, share admission.Share) *rare {
 
 // slow asks the core, and waits if it says so.
 func (l *Limiter) slow(ctx context.Context, r *admission.Request) (grant, *Rejection) {
-	var refusal *Rejection
-	var w *waiter
-	var own *rare
-	var alarm time.Duration
+	var o offer
+	if refusal := l.offer(r, &o); refusal != nil {
+		return grant{}, refusal
+	}
+	return l.outcome(ctx, r, &o)
+}
+
+// An offer is a request that the core did not refuse at the door.
+type offer struct {
+	at     time.Duration
+	exempt bool
+	own    *rare         // of one that was admitted at once
+	w      *waiter       // of one that waits; nil if it was admitted
+	alarm  time.Duration // of w, from at
+}
+
+// offer asks the core.
+func (l *Limiter) offer(r *admission.Request, o *offer) (refusal *Rejection) {
 	now := l.enter()
 	if r.Arrival == 0 {
 		r.Arrival = now
 	}
-	s := l.settings.Load()
 	d := l.offerCall(now, r)
+	o.at, o.exempt = now, d.Exempt
 	switch d.Verdict {
 	case admission.Admitted:
 		l.rec.admitted++
-		own = l.account(r, d.Share)
+		o.own = l.account(r, d.Share)
 	case admission.Queued:
-		w, alarm = enqueue(&d), d.Waiter.Alarm()-now
+		o.w, o.alarm = enqueue(&d), d.Waiter.Alarm()-now
 	default:
 		refusal = l.refusalFor(now, &d, r)
 	}
 	l.leave(now)
-	if w != nil {
-		refusal = l.await(ctx, w, alarm)
+	return refusal
+}
+
+// outcome waits, if it must, for what becomes of an offer.
+func (l *Limiter) outcome(ctx context.Context, r *admission.Request, o *offer) (grant, *Rejection) {
+	if o.w != nil {
+		if refusal := l.await(ctx, o.w, o.alarm); refusal != nil {
+			return grant{}, refusal
+		}
 	}
-	if refusal != nil {
-		return grant{}, refusal
-	}
-	g := s.grant(r, now, own) // only now: it may allocate, which a refusal must not
+	s := l.settings.Load()
+	g := s.grant(r, o.at, o.own) // only now: it may allocate, which a refusal must not
 	switch {
-	case d.Exempt:
+	case o.exempt:
 		g.with().kind = exempt
-	case w != nil:
-		g.start, g.with().waited = w.decidedAt, w.waited
-		g.rare.share = w.place.Share()
+	case o.w != nil:
+		g.start, g.with().waited = o.w.decidedAt, o.w.waited
+		g.rare.share = o.w.place.Share()
 		if g.due == 0 {
-			g.due = now + s.objective // from its arrival, not from its slot
+			g.due = o.at + s.objective // from its arrival, not from its slot
 		}
 	}
 	return g, nil
@@ -216,9 +272,14 @@ var errUnwound = errors.New("goodput: the function panicked or called runtime.Go
 // runtime.Goexit. If ctx is over and fn returns its error, the caller has left:
 // that counts as abandoned.
 //
+// The context of fn is one of the slot, see Slot.Context, and Do itself is Downstream of
+// ctx: a limiter in front of this one does not take the time here for its own.
+//
 // Do returns when fn does. If fn ignores a context that is over, it holds its
 // slot until it returns: what runs is never more than the limit.
 func (l *Limiter) Do(ctx context.Context, fn func(context.Context) error) error {
+	span := Downstream(ctx)
+	defer span.End()
 	slot, err := l.Acquire(ctx)
 	if err != nil {
 		return err
@@ -229,7 +290,7 @@ func (l *Limiter) Do(ctx context.Context, fn func(context.Context) error) error 
 			slot.Fail(errUnwound)
 		}
 	}()
-	err = fn(ctx)
+	err = fn(slot.Context(ctx))
 	returned = true
 	switch {
 	case err == nil:

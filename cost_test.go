@@ -116,7 +116,11 @@ func TestNothingIsAllocated(t *testing.T) {
 		{"cancelled", refused(free, left, Work{Cost: 2}, Client)},
 		{"ended", refused(free, ended, Work{Cost: 2}, Parent)},
 	} {
-		if n := testing.AllocsPerRun(10_000, c.op); n != 0 {
+		want := 0.0
+		if c.name == "Do" {
+			want = 1 // the context of its function; none for those that are not timed
+		}
+		if n := testing.AllocsPerRun(10_000, c.op); n > want {
 			t.Errorf("%s: %v allocations", c.name, n)
 		}
 	}

@@ -183,7 +183,7 @@ func TestSetSizeAndSetCost(t *testing.T) {
 		slot.Release()
 		var got, want admission.Batch
 		l.rec.gather(&got)
-		want.AddSized(90*time.Millisecond, 90*time.Millisecond, 1, 2, 6)
+		want.AddSample(admission.Sample{Service: 90 * time.Millisecond, Hold: 90 * time.Millisecond, Cost: 1, Offered: 2, Size: 6})
 		if got != want {
 			t.Error("the sample is not of an offered size of 2 and an actual one of 6")
 		}

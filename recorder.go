@@ -64,6 +64,10 @@ func (rec *recorder) note(s *Slot, o Outcome, now time.Duration, sample bool) {
 			service = max(r.served-s.start, 1)
 		}
 	}
+	var elsewhere time.Duration
+	if r.absence != nil {
+		elsewhere = r.absence.until(now) // before the lock of the stripe: no two are held
+	}
 	p := &rec.stripes[rand.Uint32()&uint32(len(rec.stripes)-1)]
 	p.mu.Lock()
 	if sample {
@@ -71,7 +75,9 @@ func (rec *recorder) note(s *Slot, o Outcome, now time.Duration, sample bool) {
 		if r.sized != 0 {
 			size = r.sized
 		}
-		p.batch.AddSized(service, hold, int(r.cost), r.size, size)
+		p.batch.AddSample(admission.Sample{
+			Service: service, Hold: hold, Elsewhere: elsewhere, Cost: int(r.cost), Offered: r.size, Size: size,
+		})
 	}
 	if p.ended[o] == nil {
 		p.ended[o] = new(hist.Histogram)

@@ -39,18 +39,19 @@ func (*owner) Unlock() {}
 // one and on nobody's account. Those that have an account use the same ones over and
 // over: see accounts.
 type rare struct {
-	waited time.Duration
-	served time.Duration // when the service sample ended; 0 until Served
-	answer time.Duration // when the caller was answered; 0 until Answered
-	shadow *waiter       // observe mode: its place in the shadow's queue, if it was queued
-	next   *rare         // of the spare ones
-	size   int           // as offered
-	sized  int           // as it turned out to be; 0: as offered
-	cost   int32         // as offered: the units that are held
-	charge int32         // as it turned out to be; 0: as offered
-	share  admission.Share
-	kind   kind
-	lent   bool // it goes back to accounts.spare; such a slot did not wait
+	waited  time.Duration
+	served  time.Duration // when the service sample ended; 0 until Served
+	answer  time.Duration // when the caller was answered; 0 until Answered
+	absence *absence      // the time in which its work is elsewhere; nil without Context
+	shadow  *waiter       // observe mode: its place in the shadow's queue, if it was queued
+	next    *rare         // of the spare ones
+	size    int           // as offered
+	sized   int           // as it turned out to be; 0: as offered
+	cost    int32         // as offered: the units that are held
+	charge  int32         // as it turned out to be; 0: as offered
+	share   admission.Share
+	kind    kind
+	lent    bool // it goes back to accounts.spare; such a slot did not wait
 }
 
 // kind is what is unusual about a slot.

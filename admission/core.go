@@ -358,6 +358,7 @@ func (c *Core) Observe(now time.Duration, b *Batch) {
 	w := limit.Window{
 		Length: c.now - c.lawAt, Samples: b.Samples(), Mean: seconds(b.served.mean(0, 0)),
 	}
+	w.Own = seconds(w.Mean.Seconds() * (1 - b.served.away()))
 	c.lawAt = c.now
 	if n := min(max(c.law.Next(c.limit, w), 0), limit.Max); n != c.limit {
 		c.setLimit(n)

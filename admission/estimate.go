@@ -25,7 +25,8 @@ const (
 )
 
 // A Batch is what a driver measured in a window: service times, and how long
-// slots were held. The zero value is empty and ready. Batches are merged by
+// slots were held, and for how much of it
+// the work was elsewhere. The zero value is empty and ready. Batches are merged by
 // adding, so a driver may keep several and spare its callers a shared one.
 type Batch struct {
 	cells   [hist.N]cell
@@ -37,17 +38,27 @@ type Batch struct {
 	pairs   pairs   // some of the requests that gave a service time, with the size they offered
 }
 
-// held is what requests held: their number, their cost, and cost x seconds.
-type held struct{ n, cost, costSeconds float64 }
+// held is what requests held: their number, their cost, cost x seconds, and how much of
+// those the work was elsewhere.
+type held struct{ n, cost, costSeconds, elsewhere float64 }
 
 func (h *held) add(o held) {
 	h.n += o.n
 	h.cost += o.cost
 	h.costSeconds += o.costSeconds
+	h.elsewhere += o.elsewhere
 }
 
 func (h *held) scale(keep float64) {
-	h.n, h.cost, h.costSeconds = h.n*keep, h.cost*keep, h.costSeconds*keep
+	h.n, h.cost, h.costSeconds, h.elsewhere = h.n*keep, h.cost*keep, h.costSeconds*keep, h.elsewhere*keep
+}
+
+// away returns the part of the time for which slots were held that the work was elsewhere.
+func (h *held) away() float64 {
+	if h.costSeconds == 0 {
+		return 0
+	}
+	return h.elsewhere / h.costSeconds
 }
 
 // mean returns how long a unit of cost was held, in seconds, with a prior that
@@ -65,37 +76,57 @@ func (h *held) mean(prior, weight float64) float64 {
 // to within the width of a bucket.
 type cell struct{ n, sum, sumsq float64 }
 
-// Add counts one request that ended: its service time from slot to response,
-// how long it held the slot (at least the former), its cost and its size (0
-// means cost). A service time of 0 or less is no sample: the work failed or was
-// abandoned. It still held its slot.
-func (b *Batch) Add(service, hold time.Duration, cost, size int) {
-	b.AddSized(service, hold, cost, size, size)
+// A Sample is one request that ended.
+type Sample struct {
+	// Service is the time from slot to response. 0 or less is no sample of it: the
+	// work failed or was abandoned. It still held its slot.
+	Service time.Duration
+
+	// Hold is how long it held the slot, at least Service.
+	Hold time.Duration
+
+	// Elsewhere is how much of Hold the work waited for, or was in, something that has a
+	// limit of its own: 0 to Hold, clamped. It counts in all that is derived from Service
+	// and Hold, since the slot was held; the law is told without it, since fewer
+	// slots here would not make it shorter.
+	Elsewhere time.Duration
+
+	Cost    int // units of the limit; less than 1 counts as 1
+	Offered int // what was said to be its size; 0 or less: Cost
+
+	// Size is what it turned out to be; 0 or less: Cost. The time per unit is that of
+	// Size, and how well sizes predict is judged by Offered, since the next requests are
+	// decided by theirs.
+	Size int
 }
 
-// AddSized is Add for a request whose size turned out to be another than was
-// offered: the time per unit is that of the actual size, and how well sizes predict
-// is judged by the offered one, since the next ones are decided by theirs.
-func (b *Batch) AddSized(service, hold time.Duration, cost, offered, actual int) {
-	cost = max(cost, 1)
-	if offered <= 0 {
-		offered = cost
+// Add counts a request whose size is what was offered and that was nowhere else: see
+// Sample.
+func (b *Batch) Add(service, hold time.Duration, cost, size int) {
+	b.AddSample(Sample{Service: service, Hold: hold, Cost: cost, Offered: size, Size: size})
+}
+
+// AddSample counts one request that ended.
+func (b *Batch) AddSample(s Sample) {
+	cost := max(s.Cost, 1)
+	if s.Offered <= 0 {
+		s.Offered = cost
 	}
-	size := actual
-	if size <= 0 {
-		size = cost
+	if s.Size <= 0 {
+		s.Size = cost
 	}
-	if hold = max(hold, service); hold <= 0 {
+	if s.Hold = max(s.Hold, s.Service); s.Hold <= 0 {
 		return
 	}
-	one := held{1, float64(cost), float64(hold) / 1e9 * float64(cost)}
+	elsewhere := min(max(s.Elsewhere, 0), s.Hold)
+	one := held{1, float64(cost), s.Hold.Seconds() * float64(cost), elsewhere.Seconds() * float64(cost)}
 	b.ended.add(one)
-	if service <= 0 {
+	if s.Service <= 0 {
 		return
 	}
 	b.served.add(one)
-	b.size += float64(size)
-	unit := float64(service) / 1e9 / float64(size)
+	b.size += float64(s.Size)
+	unit := float64(s.Service) / 1e9 / float64(s.Size)
 	i := hist.Index(seconds(unit))
 	if b.hi == 0 {
 		b.lo, b.hi = i, i+1
@@ -106,8 +137,8 @@ func (b *Batch) AddSized(service, hold time.Duration, cost, offered, actual int)
 	c.sum += unit
 	c.sumsq += unit * unit
 	b.samples++
-	if offered != cost { // else nobody has said one
-		b.pairs.add(offered, service, hold)
+	if s.Offered != cost { // else nobody has said one
+		b.pairs.add(s.Offered, s.Service, s.Hold)
 	}
 }
 

@@ -150,8 +150,12 @@ func TestSizesTurnBad(t *testing.T) {
 // constant factor predicts as well as any.
 func TestOfferedSizeIsJudged(t *testing.T) {
 	for what, f := range map[string]func(b *Batch, actual int){
-		"twice as large":     func(b *Batch, actual int) { b.AddSized(time.Duration(actual)*ms, 0, 1, 2*actual, actual) },
-		"unrelated, then so": func(b *Batch, actual int) { b.AddSized(time.Duration(actual)*ms, 0, 1, 1+actual*37%101, actual) },
+		"twice as large": func(b *Batch, actual int) {
+			b.AddSample(Sample{Service: time.Duration(actual) * ms, Offered: 2 * actual, Size: actual})
+		},
+		"unrelated, then so": func(b *Batch, actual int) {
+			b.AddSample(Sample{Service: time.Duration(actual) * ms, Offered: 1 + actual*37%101, Size: actual})
+		},
 	} {
 		c := benchCore(t, Config{Limit: limit.Fixed(60)})
 		var b Batch

@@ -21,6 +21,7 @@ type Stats struct {
 	Offered      float64       // cost per second, refused requests included, but for those over a quota
 	Load         float64       // offered cost / what the slots can serve, over about one objective
 	RetryAfter   time.Duration // in force, whole seconds
+	Elsewhere    float64       // of the time for which slots are held, the part in which the work is elsewhere: see Sample
 	Draining     bool
 	MaxItems     int
 	MaxBytes     int64
@@ -65,7 +66,7 @@ func (c *Core) Stats(now time.Duration) Stats {
 		Limit: c.limit, InUse: c.inUse, Running: c.running,
 		Waiting: c.waiting, WaitingCost: c.cost, WaitingBytes: c.bytes, Exempt: c.exempt,
 		Age: c.oldestAge(), Order: c.order, Depth: c.depth, Overload: c.overload, Offered: c.load.rate, Load: c.rho(),
-		RetryAfter: c.retryAfter(), Draining: c.draining,
+		RetryAfter: c.retryAfter(), Elsewhere: c.service.ended.away(), Draining: c.draining,
 		MaxItems: c.cfg.MaxItems, MaxBytes: c.cfg.MaxBytes, Derivation: c.derivation,
 		Arrivals: c.counts.arrivals, Immediate: c.counts.immediate, Dequeued: c.counts.dequeued,
 		Outcomes: c.counts.outcomes, Refusals: c.counts.refusals,

@@ -36,6 +36,11 @@ type Window struct {
 	Length  time.Duration // how long it was
 	Samples int           // service times in it; failed and cancelled work gives none
 	Mean    time.Duration // mean time that a unit of cost was held by them, 0 without samples
+
+	// Own is Mean without the time that the work spent waiting for, or in, something that
+	// has a limit of its own: the signal of a law that looks for contention. A slow
+	// dependency makes Mean longer, and fewer slots here would not make that shorter.
+	Own time.Duration
 }
 
 // Fixed is the law of a limit that someone measured or was told: it stays.

@@ -342,10 +342,10 @@ func (w *world) conclude(c *call, ok bool) {
 			in.batch.Add(0, held, c.toldCost, size)
 		case c.inTime(w.now):
 			o = admission.Completed
-			in.batch.AddSized(held, held, c.toldCost, c.toldSize, size)
+			in.batch.AddSample(admission.Sample{Service: held, Hold: held, Cost: c.toldCost, Offered: c.toldSize, Size: size})
 		default:
 			o = admission.Late
-			in.batch.AddSized(held, held, c.toldCost, c.toldSize, size)
+			in.batch.AddSample(admission.Sample{Service: held, Hold: held, Cost: c.toldCost, Offered: c.toldSize, Size: size})
 		}
 		in.core.Release(w.now, admission.End{Cost: c.toldCost, Outcome: o, Share: c.share, Charge: charge})
 	} else {
