@@ -44,6 +44,7 @@ func (l *Limiter) Explain() string {
 	if s.Depth < s.Derivation.Depth {
 		fmt.Fprintf(&b, "           %d in force, what keeps the slots busy at load %.3g; more would only add latency\n", s.Depth, s.Load)
 	}
+	explainElsewhere(&b, &s)
 	fmt.Fprintf(&b, "  queue    %d waiting", s.Waiting)
 	if s.Waiting > 0 {
 		fmt.Fprintf(&b, ", cost %d, %d bytes, the oldest for %v", s.WaitingCost, s.WaitingBytes, s.Age.Round(time.Millisecond))
@@ -69,6 +70,18 @@ func (l *Limiter) Explain() string {
 		fmt.Fprintf(&b, "  observe  nothing is refused; would have been%s\n", would)
 	}
 	return b.String()
+}
+
+// explainElsewhere says which part of the time for which slots are held is not the
+// service's own: it is nothing until a dependency has been marked.
+func explainElsewhere(b *strings.Builder, s *Stats) {
+	hold := s.Derivation.Mean
+	if s.Elsewhere < 0.001 || hold <= 0 {
+		return
+	}
+	away := time.Duration(s.Elsewhere * float64(hold))
+	fmt.Fprintf(b, "  held     %v on average, %v of it (%.0f %%) downstream of this limiter: not its own time, and no reason to lower the limit\n",
+		short(hold), short(away), 100*s.Elsewhere)
 }
 
 func ended(s *Stats) (n uint64) {

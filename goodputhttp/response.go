@@ -44,7 +44,7 @@ func (e failedStatus) Error() string { return "goodputhttp: answered " + string(
 // serve runs the handler and ends the slot, once, however the handler ends.
 func (w *response) serve(ctx context.Context) {
 	v := w.visit
-	r := v.r.WithContext(ctx)
+	r := v.r.WithContext(w.slot.Context(ctx)) // what it says to be Downstream is not its own time
 	v.run = w
 	w.holds.held, w.holds.slot = &v.server.counts.held, &w.slot
 	w.paces()

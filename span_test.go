@@ -1,0 +1,215 @@
+package goodput
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/goodput/goodput/limit"
+)
+
+// A heard is a law that keeps what it was told.
+type heard struct{ last *limit.Window }
+
+func (h heard) Start() (int, error) { return 4, nil }
+
+func (h heard) Next(current int, w limit.Window) int {
+	if w.Samples > 0 {
+		*h.last = w
+	}
+	return current
+}
+
+// Time downstream is no part of what the law goes by, and all of what the depth goes by:
+// 10 ms of each 40 ms are the service's own.
+func TestDownstreamIsNotHeard(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		work func(context.Context)
+		own  time.Duration // of 40 ms
+	}{
+		{"nothing marked", func(context.Context) { time.Sleep(40 * time.Millisecond) }, 40 * time.Millisecond},
+		{"marked", func(ctx context.Context) {
+			time.Sleep(10 * time.Millisecond)
+			span := Downstream(ctx)
+			time.Sleep(30 * time.Millisecond)
+			span.End()
+			span.End() // counts nothing
+		}, 10 * time.Millisecond},
+		{"a fan-out counts once", func(ctx context.Context) {
+			time.Sleep(10 * time.Millisecond)
+			var all sync.WaitGroup
+			for i := range 3 {
+				all.Go(func() {
+					span := Downstream(ctx)
+					defer span.End()
+					time.Sleep(time.Duration(i+1) * 10 * time.Millisecond)
+				})
+			}
+			all.Wait()
+		}, 10 * time.Millisecond},
+		{"never ended", func(ctx context.Context) {
+			time.Sleep(10 * time.Millisecond)
+			_ = Downstream(ctx)
+			time.Sleep(30 * time.Millisecond)
+		}, 10 * time.Millisecond},
+		{"another limiter, by itself", func(ctx context.Context) {
+			time.Sleep(10 * time.Millisecond)
+			inner := New(Config{Name: "inner", Limit: limit.Fixed(1)})
+			_ = inner.Do(ctx, func(context.Context) error { time.Sleep(30 * time.Millisecond); return nil })
+		}, 10 * time.Millisecond},
+		{"waiting for another limiter", func(ctx context.Context) {
+			time.Sleep(10 * time.Millisecond)
+			inner := New(Config{Name: "inner", Limit: limit.Fixed(1)})
+			slot, _ := inner.Acquire(context.Background())
+			time.AfterFunc(30*time.Millisecond, slot.Release)
+			_ = inner.Do(ctx, func(context.Context) error { return nil })
+		}, 10 * time.Millisecond},
+		{"marked below a context that is below", func(ctx context.Context) {
+			ctx, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			time.Sleep(10 * time.Millisecond)
+			span := Downstream(WithPriority(ctx, Critical))
+			defer span.End()
+			time.Sleep(30 * time.Millisecond)
+		}, 10 * time.Millisecond},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var last limit.Window
+				l := New(Config{Limit: heard{&last}, Objective: 400 * time.Millisecond})
+				for range 20 {
+					if err := l.Do(context.Background(), func(ctx context.Context) error { c.work(ctx); return nil }); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if last.Mean != 40*time.Millisecond || (last.Own-c.own).Abs() > time.Microsecond {
+					t.Errorf("the law was told %v of which %v its own, want 40ms and %v", last.Mean, last.Own, c.own)
+				}
+				s := l.Stats()
+				if want := 1 - c.own.Seconds()/0.040; s.Elsewhere < want-1e-6 || s.Elsewhere > want+1e-6 {
+					t.Errorf("elsewhere %.3f of the time, want %.3f", s.Elsewhere, want)
+				}
+				if s.Derivation.Service < 38*time.Millisecond { // the bucket of 40 ms, and a rest of the prior
+					t.Errorf("the depth goes by a service of %v, the caller waits for 40ms", s.Derivation.Service)
+				}
+				if says := strings.Contains(l.Explain(), "downstream"); says != (c.own < 40*time.Millisecond) {
+					t.Errorf("explained:\n%s", l.Explain())
+				}
+			})
+		})
+	}
+}
+
+// What outlives its slot is harmless, and what has no slot costs nothing.
+func TestDownstreamWithoutSlot(t *testing.T) {
+	span := Downstream(context.Background())
+	span.End()
+	l := New(Config{Limit: limit.Fixed(1)})
+	var left context.Context
+	_ = l.Do(context.Background(), func(ctx context.Context) error { left = ctx; return nil })
+	span = Downstream(left)
+	if err := l.Do(context.Background(), func(ctx context.Context) error {
+		inner := Downstream(ctx)
+		span.End()
+		inner.End()
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var none Slot
+	if ctx := context.Background(); none.Context(ctx) != ctx {
+		t.Error("a slot that holds nothing has a context of its own")
+	}
+	slot, _ := l.Acquire(context.Background())
+	ctx := slot.Context(context.Background())
+	if n := testing.AllocsPerRun(1000, func() { s := Downstream(ctx); s.End() }); n != 0 {
+		t.Errorf("a span allocates %v times", n)
+	}
+	slot.Release()
+	if s := l.Stats(); s.InUse != 0 || s.Outcomes[Completed] != 3 {
+		t.Errorf("%d in use, %d completed", s.InUse, s.Outcomes[Completed])
+	}
+}
+
+// Go decides at the door, and calls back once: with a slot, or why there is none.
+func TestGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New(Config{Limit: limit.Fixed(1), Depth: 1, MaxWait: time.Second, Service: time.Millisecond})
+		var ended []error
+		var mu sync.Mutex
+		offer := func(ctx context.Context, work time.Duration) error {
+			return l.Go(ctx, Work{}, func(slot *Slot, err error) {
+				defer slot.Release()
+				if err == nil {
+					time.Sleep(work)
+				}
+				mu.Lock()
+				ended = append(ended, err)
+				mu.Unlock()
+			})
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		for i, want := range []Reason{None, None, QueueFull} {
+			var rej *Rejection
+			err := offer(ctx, time.Hour)
+			if got := errors.As(err, &rej); got != (want != None) || got && rej.Reason != want {
+				t.Fatalf("offer %d: %v, want %v", i, err, want)
+			}
+		}
+		time.Sleep(10 * time.Millisecond)
+		cancel() // of one that runs, which does not look, and one that waits
+		synctest.Wait()
+		var rej *Rejection
+		if len(ended) != 1 || !errors.As(ended[0], &rej) || rej.Reason != Client || rej.Waited != 10*time.Millisecond {
+			t.Fatalf("called back with %v, want one that left after 10ms", ended)
+		}
+		if err := offer(ctx, 0); !errors.Is(err, context.Canceled) {
+			t.Errorf("a caller that has left: %v", err)
+		}
+		late, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer stop()
+		if err := offer(late, 0); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(100 * time.Millisecond)
+		synctest.Wait()
+		if len(ended) != 2 || !errors.As(ended[1], &rej) || rej.Outcome != Expired {
+			t.Fatalf("called back with %v, want one that could not be served in time", ended)
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if s := l.Stats(); len(ended) != 3 || ended[2] != nil || s.Running+s.Waiting != 0 {
+			t.Errorf("called back with %v, %d left", ended, s.Running+s.Waiting)
+		}
+	})
+}
+
+// As many goroutines as requests that run or wait, however many offer.
+func TestGoBoundsGoroutines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New(Config{Limit: limit.Fixed(3), Depth: 4, MaxWait: time.Hour})
+		refused, called := 0, 0
+		var mu sync.Mutex
+		for range 10_000 {
+			if err := l.Go(t.Context(), Work{}, func(slot *Slot, err error) {
+				defer slot.Release()
+				mu.Lock()
+				called++
+				mu.Unlock()
+				time.Sleep(time.Second)
+			}); err != nil {
+				refused++
+			}
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if refused != 10_000-7 || called != 7 {
+			t.Errorf("%d refused, %d called, want all but 7 and 7", refused, called)
+		}
+	})
+}
