@@ -2,29 +2,60 @@ package attempts
 
 import "time"
 
-// A Budget bounds how many retries there are for each first attempt: a share of the
-// requests of the last window, and a reserve, so that a client with little traffic can
-// retry at all. It is not safe for concurrent use.
+// A Budget bounds how many retries there are: a share of the requests, or a few for a
+// client that has hardly any. It is not safe for concurrent use.
 //
-//	retries in the window <= Ratio x requests in the window + Reserve
+//	retries <= max(Ratio x requests, Reserve)
+//
+// holds at every grant, of what happened in the time that the grant looks at: the last
+// Window, of which up to a tenth may be missing (it is kept in ten buckets).
+//
+// What follows for any longer time T: go backwards from the last grant, window by
+// window, each from its own last grant. Those windows do not overlap, have every grant
+// in them, and start at least a Window apart, so there are at most T/Window + 1, and
+//
+//	retries <= Ratio x requests + Reserve x (T/Window + 1)
+//
+// of which the second part counts only for windows with fewer than Reserve/Ratio
+// requests: at 10 per 10 s and a tenth, those below 10/s. A client above that makes at
+// most 1 + Ratio attempts per request; one below adds at most Reserve/Window = 1/s,
+// whatever its rate. So a thousand clients that send little add up to 1,000/s in an
+// outage: give them a smaller Reserve.
 type Budget struct {
 	Ratio   float64       // retries per request: 0 to 1
-	Reserve int           // retries per window that need no requests
-	Window  time.Duration // how long a request counts; in buckets of a tenth of it
+	Reserve int           // retries per window that need no requests: 0 and more
+	Window  time.Duration // how long a request counts: above 0
 
-	buckets [buckets]bucket
-	last    time.Duration // start of the latest bucket
+	window window // of requests and retries
 }
 
-const buckets = 10
-
-type bucket struct{ requests, retries float64 }
+// The kinds that the window of a Budget counts.
+const (
+	requested = 0
+	retried   = 1
+)
 
 // Request counts a first attempt at now.
-func (b *Budget) Request(now time.Duration) { panic("not built") }
+func (b *Budget) Request(now time.Duration) { b.window.add(now, b.Window, requested) }
 
 // Spend takes one retry at now and reports whether there was one.
-func (b *Budget) Spend(now time.Duration) bool { panic("not built") }
+func (b *Budget) Spend(now time.Duration) bool {
+	if b.Left(now) < 1 {
+		return false
+	}
+	b.window.add(now, b.Window, retried)
+	return true
+}
 
-// Left returns how many retries there are at now.
-func (b *Budget) Left(now time.Duration) float64 { panic("not built") }
+// Left returns how many retries there are at now: 0 and more, with a fraction that the
+// next requests complete.
+func (b *Budget) Left(now time.Duration) float64 {
+	requests, retries := b.Counts(now)
+	return max(0, max(b.Ratio*float64(requests), float64(b.Reserve))-float64(retries))
+}
+
+// Counts returns what the window has at now.
+func (b *Budget) Counts(now time.Duration) (requests, retries uint64) {
+	b.window.advance(now, b.Window)
+	return b.window.sums[requested], b.window.sums[retried]
+}

@@ -2,24 +2,73 @@ package attempts
 
 import "time"
 
+// MostKept is the highest chance with which a Throttle keeps a call at home: one in ten
+// goes out whatever was refused before.
+//
+// The formula alone leaves 1 of requests + 1, which is one probe per window for a
+// client that is fully refused, at any rate; from there the number of accepts can only
+// multiply by e^2 per window, so that at 100/s and a window of 120 s a server that has
+// recovered is back to its traffic after 600 s. With one in ten, and each probe
+// accepted, the accepts reach a twentieth of the requests in half a window, which is
+// where 2 x accepts is that tenth, and grow by e^2 per window from there:
+// (0.5 + ln(10)/2) = 1.65 windows, at any rate. TestThrottleRecovery shows both.
+const MostKept = 0.9
+
 // A Throttle keeps calls at home that the server would most likely refuse, with the
 // probability
 //
-//	max(0, (requests - K x accepts) / (requests + 1))
+//	p = (requests - K x accepts) / (requests + 1), 0 at least, MostKept at most
 //
 // over the last Window (Google, "Site Reliability Engineering", chapter 21, "Client-Side
-// Throttling": K = 2 over two minutes). It is not safe for concurrent use.
+// Throttling"). requests are the calls that were kept at home and those that were
+// answered; accepts are those that the server did not refuse. A call that runs counts
+// once its end is known: counted at its start, as the book has it, the first calls to a
+// slow server would be kept at home because none of them has been accepted yet.
+//
+// So a server that accepts A calls per second is sent K x A of them, for the others cost
+// it what a refusal costs, and one that accepts none is sent a tenth. After an idle
+// Window all is forgotten, and p is 0: of the calls that come then, one after the other
+// and all refused, about 3 go out before one in ten does (1 + 1/2 + ... + 1/10 = 2.9).
+//
+// It is not safe for concurrent use.
 type Throttle struct {
-	K      float64 // above 1: how many calls are sent for each that is accepted
-	Window time.Duration
+	K      float64       // above 1: how many calls are sent for each that is accepted
+	Window time.Duration // how long a call counts, in ten buckets: above 0
+
+	window window // of requests and accepts
 }
 
-// Refuses reports whether the call at now is kept at home, draw being uniform in
-// [0, 1), and counts it.
-func (t *Throttle) Refuses(now time.Duration, draw float64) bool { panic("not built") }
+// The kind that the window of a Throttle counts beside requested.
+const accepted = 1
 
-// Accepted counts that the server did not refuse a call that was sent.
-func (t *Throttle) Accepted(now time.Duration) { panic("not built") }
+// Refuses reports whether the call at now is kept at home, draw being uniform in
+// [0, 1), and counts it if so. A call that is not is followed by Accepted or Refused,
+// or by neither if nobody will know what became of it.
+func (t *Throttle) Refuses(now time.Duration, draw float64) bool {
+	if draw >= t.Chance(now) {
+		return false
+	}
+	t.window.add(now, t.Window, requested)
+	return true
+}
+
+// Accepted counts a call that was sent and that the server did not refuse.
+func (t *Throttle) Accepted(now time.Duration) {
+	t.window.add(now, t.Window, requested)
+	t.window.add(now, t.Window, accepted)
+}
+
+// Refused counts a call that was sent and that the server refused.
+func (t *Throttle) Refused(now time.Duration) { t.window.add(now, t.Window, requested) }
 
 // Chance returns the probability in force at now.
-func (t *Throttle) Chance(now time.Duration) float64 { panic("not built") }
+func (t *Throttle) Chance(now time.Duration) float64 {
+	requests, accepts := t.Counts(now)
+	return min(max(0, (float64(requests)-t.K*float64(accepts))/float64(requests+1)), MostKept)
+}
+
+// Counts returns what the window has at now; accepts <= requests.
+func (t *Throttle) Counts(now time.Duration) (requests, accepts uint64) {
+	t.window.advance(now, t.Window)
+	return t.window.sums[requested], t.window.sums[accepted]
+}
