@@ -1,0 +1,83 @@
+package pool
+
+import (
+	"context"
+	"sync"
+)
+
+// A held is the slot of a task that runs, for what the task itself waits for. It is in
+// the context of the task.
+//
+// Invariants: one at a time runs within it, which holds mu. The slot is given back under
+// mu with over set, so nothing runs within a slot that is not held any more, even if the
+// context of the task outlives it; and what runs then keeps the slot until it ends.
+type held struct {
+	p     *Pool
+	cost  int
+	outer *held // of the task that waits for this one; nil if nobody does
+
+	mu   sync.Mutex
+	over bool
+}
+
+type heldKey struct{}
+
+func (h *held) context(ctx context.Context) context.Context {
+	return context.WithValue(ctx, heldKey{}, h)
+}
+
+// outermost returns what a task may run in that is waited for with ctx.
+func outermost(ctx context.Context) *held {
+	h, _ := ctx.Value(heldKey{}).(*held)
+	return h
+}
+
+// heldIn returns the slot of p that ctx belongs to. Between it and ctx there may be tasks
+// of other pools, each waited for by the one outside it.
+func heldIn(ctx context.Context, p *Pool) *held {
+	for h := outermost(ctx); h != nil; h = h.outer {
+		if h.p == p {
+			return h
+		}
+	}
+	return nil
+}
+
+// enter returns the slot of p that ctx belongs to, for a task of that cost to run in; nil
+// if there is none, if something runs in it already, or if it would not hold the cost.
+// Work whose ctx is over is for the limiter to refuse.
+func enter(ctx context.Context, p *Pool, cost int) *held {
+	h := heldIn(ctx, p)
+	if h == nil || cost > h.cost || ctx.Err() != nil || !h.mu.TryLock() {
+		return nil
+	}
+	if h.over {
+		h.mu.Unlock()
+		return nil
+	}
+	return h
+}
+
+func (h *held) leave() { h.mu.Unlock() }
+
+func (h *held) close() {
+	h.mu.Lock()
+	h.over = true
+	h.mu.Unlock()
+}
+
+// within runs the task in a slot that is held and was entered, and returns when it has
+// ended. The goroutine keeps a runtime.Goexit from ending whoever waits.
+func (t *task) within(h *held) {
+	inner := &held{p: t.p, cost: t.cost, outer: h.outer}
+	t.p.nested.Add(1)
+	go func() {
+		defer func() {
+			inner.close()
+			h.leave()
+			close(t.done)
+		}()
+		t.invoke(inner.context(t.ctx))
+	}()
+	<-t.done
+}
