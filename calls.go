@@ -73,6 +73,21 @@ func (l *Limiter) lendCall() int {
 	return n
 }
 
+func (l *Limiter) refillCall() time.Duration {
+	at := l.core.Refill()
+	if l.journal != nil {
+		l.journal(call{op: "refill", after: at})
+	}
+	return at
+}
+
+func (l *Limiter) dispatchCall(now time.Duration) {
+	l.core.Dispatch(now)
+	if l.journal != nil {
+		l.journal(call{op: "dispatch", now: now})
+	}
+}
+
 func (l *Limiter) settleCall(now time.Duration, s admission.Settlement) {
 	l.core.Settle(now, s)
 	if l.journal != nil {

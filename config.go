@@ -28,6 +28,19 @@ type Config struct {
 	// resource whose size is known. Required.
 	Limit limit.Law
 
+	// Allowance is a rate of cost, with a burst, that all requests together may have
+	// beside the limit: for somebody else's API that takes so many calls per second. It
+	// is full at first. Who is over it waits in the queue, which is as deep as the lower
+	// of the two rates serves within the objective; a request that costs more than the
+	// burst is refused as too costly. Rate: 1e-6 to 1e9 units per second, Burst: 1 to 1e9,
+	// default one second of the rate. Default none. With it every request meets the core.
+	// Exempt requests are outside it, as they are outside the limit.
+	//
+	// Set it a little below what the other side grants: it counts when a call begins, and
+	// there when it arrives. An objective shorter than 1/Rate lets nobody wait. It is not
+	// for plans and bills of callers of your own: see Tenant.Quota for what that is not.
+	Allowance Quota
+
 	// Objective is the latency, from arrival to end, that the Percentile of the
 	// requests that got a slot must meet. It sizes the queue; it is not a
 	// deadline. 1 ms to 24 h, default 1 s.
@@ -111,6 +124,7 @@ func (c Config) Validate() error {
 func (c Config) core() admission.Config {
 	return admission.Config{
 		Limit:      c.Limit,
+		Allowance:  c.Allowance,
 		Objective:  c.Objective,
 		Percentile: c.Percentile,
 		Service:    c.Service,

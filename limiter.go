@@ -47,6 +47,7 @@ type Limiter struct {
 	wait     [waits]hist.Histogram            // Stats.Wait
 	accounts accounts                         // what tenants need
 	real     real                             // observe mode: what really happens
+	refill   refill                           // of Config.Allowance
 	member   *member                          // what it knows of its group; nil without one, fixed for life
 	journal  func(call)                       // tests: every call of the core; nil otherwise
 	noLend   bool                             // tests: every request meets the core
@@ -91,6 +92,7 @@ func (l *Limiter) leave(now time.Duration) {
 	wake := l.collect(now)
 	ask := l.member != nil && l.member.asks(now, l.core)
 	l.lend()
+	l.awaitRefill(now)
 	drained := l.takeDrained(now)
 	l.mu.Unlock()
 	if drained != nil {

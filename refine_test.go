@@ -45,6 +45,10 @@ func (r *replay) step(c *call) (live, again any) {
 			return "waiter", "another waiter"
 		}
 		return fate(c.waiter), fate(w)
+	case "refill":
+		return c.after, r.core.Refill()
+	case "dispatch":
+		r.core.Dispatch(c.now)
 	case "lend":
 		return c.n, r.core.Lend()
 	case "settle":

@@ -197,7 +197,7 @@ func (c *Core) keepsBusy(t *row, i int, turn [2]float64) int {
 	served := max(t.served[i], rate*1e-6)
 	rho := max(t.rate[i]*c.scale/served, 1+1e-6)
 	if turn[1] == 0 {
-		return busyDepth(float64(c.limit)*served/rate, c.throughTheDoor(rho), t.perCost)
+		return c.busyPart(served, rate, c.throughTheDoor(rho), t.perCost)
 	}
 	longest := turn[0]
 	if longest == t.perCost/t.Weight {
@@ -225,7 +225,7 @@ func (c *Core) capacityOf(t *row, i int, rate float64) float64 {
 	if t.ceiling == 0 || c.limit == 0 {
 		return rate
 	}
-	most := rate * min(float64(t.ceiling)/float64(c.limit), 1)
+	most := min(rate, c.slotRate()*min(float64(t.ceiling)/float64(c.limit), 1))
 	for _, s := range t.served[:i] {
 		most -= s
 	}

@@ -76,17 +76,17 @@ func TestDerivedDepth(t *testing.T) {
 	} {
 		e := measured(100_000, c.quantile)
 		_, cv2 := e.moments()
-		d, ok := e.deepest(1200, cv2, c.objective, 0.01, 1, 1<<20)
+		d, ok := e.deepest(pace{slots: 1200, cv2: cv2}, c.objective, 0.01, 1, 1<<20)
 		if ok != (c.want > 0) {
 			t.Errorf("%s, %v s: reachable %v", c.name, c.objective, ok)
 		}
 		near(t, c.name, float64(d), c.want, c.tolerance)
 		for _, guess := range []int{0, d - 1, d, d + 1, 10 * d, 1 << 20} { // wherever the search starts
-			if again, _ := e.deepest(1200, cv2, c.objective, 0.01, guess, 1<<20); again != d {
+			if again, _ := e.deepest(pace{slots: 1200, cv2: cv2}, c.objective, 0.01, guess, 1<<20); again != d {
 				t.Errorf("%s, %v s: %d from guess %d, but %d from 1", c.name, c.objective, again, guess, d)
 			}
 		}
-		if most, _ := e.deepest(1200, cv2, c.objective, 0.01, 1, 100); most != min(d, 100) {
+		if most, _ := e.deepest(pace{slots: 1200, cv2: cv2}, c.objective, 0.01, 1, 100); most != min(d, 100) {
 			t.Errorf("%s: %d, at most 100 were allowed", c.name, most)
 		}
 	}
@@ -113,7 +113,7 @@ func TestDerivedDepthAgainstDraws(t *testing.T) {
 	}
 	e := measured(100_000, exponentialAt(0.05))
 	for _, d := range []int{100, 201, 300, 400, 480} {
-		got, want := e.late(d, 1200, 1, 0.4), late(d)
+		got, want := e.late(d, pace{slots: 1200, cv2: 1}, 0.4), late(d)
 		// Four standard errors of a count, and 0.1 point for the gamma.
 		if tolerance := 4*math.Sqrt(want*(1-want)/n) + 0.001; math.Abs(got-want) > tolerance {
 			t.Errorf("P(late at depth %d) = %.4f, draws say %.4f", d, got, want)
@@ -140,7 +140,7 @@ func TestRuleOfThumb(t *testing.T) {
 	} {
 		e := measured(100_000, c.quantile)
 		_, cv2 := e.moments()
-		near(t, c.name, 1000*e.latency(480, 1200, cv2, 0.99), c.want, c.tolerance)
+		near(t, c.name, 1000*e.latency(480, pace{slots: 1200, cv2: cv2}, 0.99), c.want, c.tolerance)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestTail(t *testing.T) {
 		{1, 1200, 1, 1e9, 0},
 	} {
 		// Wilson and Hilferty are within 0.01 even for a single exponential.
-		queue := departing(c.d, c.rate, c.cv2)
+		queue := departing(c.d, pace{slots: c.rate, cv2: c.cv2})
 		if got := queue.longer(c.t); math.Abs(got-c.want) > 0.01 {
 			t.Errorf("departing(%d, %v, %v).longer(%v) = %v, want %v", c.d, c.rate, c.cv2, c.t, got, c.want)
 		}

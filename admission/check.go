@@ -10,12 +10,15 @@ func (c *Core) Check() error {
 		return err
 	}
 	if f := c.first(); f != nil {
-		if w := f.line.first(c.order); int(w.cost) <= c.free() && f.row.fits(int(w.cost)) && !f.row.above(f.priority) {
-			return fmt.Errorf("I2: somebody of cost %d waits while %d are free", w.cost, c.free())
+		if w := f.line.first(c.order); int(w.cost) <= c.free() && f.row.fits(int(w.cost)) && !f.row.above(f.priority) &&
+			(c.allowance.Rate == 0 || c.allowance.covers(c.looked, int(w.cost))) {
+			return fmt.Errorf("I2: somebody of cost %d waits while %d are free and %v are allowed", w.cost, c.free(), c.allowance.level(c.looked))
 		}
 	}
 	switch {
-	case c.lent > 0 && (c.waiting > 0 || c.inUse+c.lent > c.limit):
+	case c.allowance.left > c.allowance.burst():
+		return fmt.Errorf("I19: %v are allowed at once, more than a burst of %v", c.allowance.left, c.allowance.burst())
+	case c.lent > 0 && (c.waiting > 0 || c.allowance.Rate > 0 || c.inUse+c.lent > c.limit):
 		return fmt.Errorf("I7: %d lent with %d waiting, %d of %d in use", c.lent, c.waiting, c.inUse, c.limit)
 	case c.waiting > c.cfg.MaxItems:
 		return fmt.Errorf("I3: %d wait, more than %d", c.waiting, c.cfg.MaxItems)

@@ -32,6 +32,12 @@ type Config struct {
 	// Limit is the law of the limit. Required.
 	Limit limit.Law
 
+	// Allowance is a rate of cost that all requests together may have, beside the
+	// limit: for somebody else's API that takes so many calls per second. Who is over it
+	// waits in the queue, with all that the queue has. A request that costs more than
+	// the burst is refused as too costly. Default none.
+	Allowance Quota
+
 	// Objective is the latency, from arrival to end, that the Percentile of
 	// the requests that got a slot must meet. It sizes the queue; it is not a
 	// deadline. 1 ms to 24 h, default 1 s.
@@ -133,6 +139,9 @@ func (c Config) Validate() error {
 	}
 	if c.Durable && c.Overflow != Block && c.Overflow != RefuseNewest {
 		return fmt.Errorf("overflow %s and durable contradict each other: what was accepted would be lost; block and refuse_newest lose nothing", c.Overflow)
+	}
+	if err := c.Allowance.validate("allowance", ""); err != nil {
+		return err
 	}
 	if err := c.Reserve.validate(); err != nil {
 		return err

@@ -13,12 +13,16 @@ type Core struct {
 	law limit.Law
 	now time.Duration // of the latest call. Invariant: never falls (I6)
 
-	limit   int
-	inUse   int // units of cost that run. Invariant: a grant leaves inUse + lent <= limit (I1)
-	running int // requests that run; inUse without their costs
-	lent    int // slots that the driver fills without asking. Invariant: 0 while anyone waits (I7)
-	lentAt  time.Duration
-	lawAt   time.Duration // when the law was last asked
+	limit     int
+	inUse     int           // units of cost that run. Invariant: a grant leaves inUse + lent <= limit (I1)
+	running   int           // requests that run; inUse without their costs
+	allowance account       // cost per second, for all together
+	looked    time.Duration // when dispatch last waited for it
+	spacedFor time.Duration // scratch of predict: how long the newcomer at hand waits for it at the least
+
+	lent   int // slots that the driver fills without asking. Invariant: 0 while anyone waits (I7)
+	lentAt time.Duration
+	lawAt  time.Duration // when the law was last asked
 
 	lanes   [priorities]lane // by priority, critical first
 	waiting int              // Invariant: the sum of lanes[i].n, at most MaxItems (I3)
@@ -95,6 +99,7 @@ func New(cfg Config) (*Core, error) {
 func (c *Core) configure(cfg Config) {
 	old := c.cfg.Tenants
 	c.law, c.cfg = cfg.Limit, cfg.WithDefaults()
+	c.allowance.become(c.now, c.cfg.Allowance)
 	c.configureRows(old)
 	if c.cfg.Order != Auto {
 		c.setOrder(c.cfg.Order)
@@ -129,7 +134,7 @@ func (c *Core) Offer(now time.Duration, r Request) Decision {
 	}
 	c.load.add(r.Cost)
 	c.meter(f, &r)
-	if r.Cost <= c.free() && c.waiting == c.parked && f.row.n == 0 && f.row.fits(r.Cost) {
+	if r.Cost <= c.free() && c.waiting == c.parked && f.row.n == 0 && f.row.fits(r.Cost) && c.allows(r.Cost) {
 		c.counts.immediate++
 		if c.cfg.Tenants == nil {
 			c.grant(r.Cost)
@@ -169,7 +174,7 @@ func (c *Core) unfit(r *Request, t *row) Reason {
 		return Draining
 	case r.Deadline <= c.now:
 		return Deadline
-	case r.Cost > c.limit && c.limit > 0, r.Cost > t.takeable(): // a limit of 0 is a pause, not a size
+	case r.Cost > c.limit && c.limit > 0, r.Cost > min(t.takeable(), c.cfg.Allowance.most()): // a limit of 0 is a pause, not a size
 		return TooCostly
 	case r.Bytes > c.cfg.MaxBytes:
 		return TooLarge
@@ -232,6 +237,9 @@ func (c *Core) Release(now time.Duration, e End) {
 		panic("admission: more cost released than is in use")
 	}
 	c.end(e.Outcome, 1)
+	if more := e.correction(); more != 0 && c.allowance.Rate > 0 {
+		c.draw(more)
+	}
 	if f := c.flowOf(e.Share); f != nil {
 		c.settle(f, e)
 	}
@@ -246,10 +254,10 @@ func (c *Core) settle(f *flow, e End) {
 		panic("admission: more cost released than its tenant has in use")
 	}
 	c.unpark(f.row)
-	if e.Charge <= 0 || e.Charge == cost {
+	more := e.correction()
+	if more == 0 {
 		return
 	}
-	more := min(e.Charge, limit.Max) - cost
 	if f.group != nil {
 		f.group.fair.correct(f, more)
 	}
@@ -316,10 +324,11 @@ func (c *Core) Recycle(w *Waiter) {
 
 // Lend hands the free slots to the driver, to admit requests of cost 1 without
 // a call, and returns how many: 0 while anyone waits, and always where it matters
-// who is admitted, with Tenants or a Reserve. Lent slots count as used
+// who is admitted or when, with Tenants, a Reserve or an Allowance. Lent slots count as used
 // until Settle; the driver settles before any other call but Next.
 func (c *Core) Lend() int {
-	if c.waiting > 0 || c.draining || c.lent > 0 || c.free() <= 0 || c.cfg.Tenants != nil || c.cfg.Reserve != (Reserve{}) {
+	if c.waiting > 0 || c.draining || c.lent > 0 || c.free() <= 0 ||
+		c.cfg.Tenants != nil || c.cfg.Reserve != (Reserve{}) || c.allowance.Rate > 0 {
 		return 0
 	}
 	c.lent, c.lentAt = c.free(), c.now
@@ -392,7 +401,7 @@ func (c *Core) setLimit(n int) {
 	c.derive()
 	c.evict(TooCostly, func(w *Waiter) bool {
 		t := w.flow.row
-		return n > 0 && int(w.cost) > n || t.ceiling > 0 && int(w.cost) > t.ceiling
+		return n > 0 && int(w.cost) > n || int(w.cost) > c.cfg.Allowance.most() || t.ceiling > 0 && int(w.cost) > t.ceiling
 	})
 	c.dispatch()
 }

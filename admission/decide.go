@@ -36,6 +36,9 @@ func (c *Core) tick(now time.Duration) {
 func (c *Core) enter(now time.Duration) {
 	c.tick(now)
 	c.reorder()
+	if c.allowance.Rate > 0 {
+		c.dispatch() // what the allowance has come to meanwhile
+	}
 }
 
 // reorder brings the order and the depth in force up to date.
@@ -143,6 +146,12 @@ func (c *Core) grant(cost int) {
 	if cost > c.free() {
 		panic("admission: I1: a grant exceeds the limit")
 	}
+	if c.allowance.Rate > 0 {
+		if !c.allows(cost) {
+			panic("admission: I19: a grant exceeds the allowance")
+		}
+		c.draw(cost)
+	}
 	c.inUse += cost
 	c.running++
 }
@@ -178,46 +187,6 @@ func (c *Core) needs(f *flow, size int) time.Duration {
 		return 0
 	}
 	return c.need(size)
-}
-
-// predict returns how long a newcomer would wait: the units that must depart
-// before its own are free, over the rate; or, if that is longer, the units of its own
-// tenant before it, over what the tenant is served.
-func (c *Core) predict(r *Request, f *flow) time.Duration {
-	due := min(r.Deadline, c.bound(r))
-	own := c.ahead(f, due)
-	if w := c.replaced(r); w != nil && w.flow == f && (c.order == FIFO || c.order == EDF && w.due() <= due) {
-		own = max(own-int(w.cost), 0) // it gives way, and is before nobody
-	}
-	units := r.Cost - c.free() + own + c.before(f.whole(), own)
-	for i := range c.lanes[:r.Priority-1] {
-		units += c.lanes[i].cost - c.lanes[i].parked
-	}
-	if units <= 0 && own == 0 {
-		return 0
-	}
-	rate := c.rate()
-	wait := float64(max(units, 0)) / rate
-	if e := c.entitled(f); e < rate && own > 0 {
-		wait = max(wait, float64(own)/e)
-	}
-	return seconds(wait)
-}
-
-// spent reports whether the predicted wait leaves too little of the budget. In a
-// tight limiter the prediction is off by so much that only bad odds count.
-func (c *Core) spent(r *Request, d *Decision) bool {
-	spare := r.Deadline - c.now - d.Service
-	if c.planned {
-		return spare < 0 // foresee knows better about the wait
-	}
-	if d.PredictedWait <= spare || spare < 0 || !c.derivation.Tight {
-		return d.PredictedWait > spare
-	}
-	_, cost := c.service.request()
-	units := int(math.Round(d.PredictedWait.Seconds() * c.rate()))
-	queue := departing(units, c.rate(), c.cv2*cost)
-	return queue.longer(spare.Seconds()) > 1-tightOdds
 }
 
 // bound is when the wait of a request without a deadline ends.
@@ -415,6 +384,10 @@ func (c *Core) dispatch() {
 			continue
 		}
 		if int(w.cost) > c.free() {
+			return
+		}
+		if !c.allows(int(w.cost)) {
+			c.looked = c.now
 			return
 		}
 		c.leave(w, Admitted, None)

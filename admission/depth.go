@@ -21,6 +21,26 @@ import (
 // The time is taken as a gamma distribution of these moments. The service
 // itself, of a request of mean size, is added by summing over its measured
 // distribution.
+//
+// An allowance grants the d-th unit d/allowed after it has run out, neither sooner nor
+// with any variance. Who takes the d-th place has waited for both, the departures and the
+// grants, so it waits for the later one: P(wait > t) is 1 up to d/allowed, and that of the
+// departures beyond.
+
+// A pace is how fast a queue drains.
+type pace struct {
+	slots   float64 // units of cost per second that the slots can serve
+	cv2     float64 // of the service
+	allowed float64 // units of cost per second that are allowed; 0: any
+}
+
+// rate is the cost per second that is served.
+func (p pace) rate() float64 {
+	if p.allowed > 0 {
+		return min(p.slots, p.allowed)
+	}
+	return p.slots
+}
 
 // departures is the distribution of the time in which a number of units depart.
 type departures struct {
@@ -30,19 +50,23 @@ type departures struct {
 	s, root  float64 // 1/(9k) for the shape k, and its square root
 }
 
-// departing returns the distribution for d units; cv2 below 1e-6 counts as fixed.
-func departing(d int, rate, cv2 float64) departures {
-	p := departures{mean: float64(d) / rate}
-	if d == 0 || cv2 < 1e-6 {
+// departing returns the distribution for d units; a cv2 below 1e-6 counts as fixed.
+func departing(d int, of pace) departures {
+	p := departures{mean: float64(d) / of.slots}
+	if d == 0 || of.cv2 < 1e-6 {
 		p.never = p.mean * (1 - 1e-9)
 		p.always = p.never
-		return p
+	} else {
+		// Eight standard deviations off, and there is nothing to compute.
+		p.sd = math.Sqrt(of.cv2*float64(d)) / of.slots
+		p.never, p.always = p.mean+8*p.sd, p.mean-8*p.sd
+		p.s = of.cv2 / (9 * float64(d))
+		p.root = math.Sqrt(p.s)
 	}
-	// Eight standard deviations off, and there is nothing to compute.
-	p.sd = math.Sqrt(cv2*float64(d)) / rate
-	p.never, p.always = p.mean+8*p.sd, p.mean-8*p.sd
-	p.s = cv2 / (9 * float64(d))
-	p.root = math.Sqrt(p.s)
+	if of.allowed > 0 {
+		spaced := float64(d) / of.allowed * (1 - 1e-9)
+		p.never, p.always = max(p.never, spaced), max(p.always, spaced)
+	}
 	return p
 }
 
@@ -89,9 +113,10 @@ var normal = func() (table [2*normalReach*normalParts + 1]float64) {
 }()
 
 // late returns P(d departures + one service > t), t in seconds.
-func (e *estimate) late(d int, rate, cv2, t float64) float64 {
+func (e *estimate) late(d int, of pace, t float64) float64 {
 	size, cost := e.request()
-	queue := departing(d, rate, cv2*cost)
+	of.cv2 *= cost
+	queue := departing(d, of)
 	var p float64
 	for i := len(e.points) - 1; i >= 0; i-- {
 		s := &e.points[i]
@@ -112,11 +137,11 @@ func (e *estimate) late(d int, rate, cv2, t float64) float64 {
 // deepest returns the largest d <= most with P(d departures + service > t) <=
 // miss, and false if not even d = 0 is within: the service alone takes longer.
 // The search starts at guess, the depth that was right a moment ago.
-func (e *estimate) deepest(rate, cv2, t, miss float64, guess, most int) (int, bool) {
-	if e.late(0, rate, cv2, t) > miss {
+func (e *estimate) deepest(of pace, t, miss float64, guess, most int) (int, bool) {
+	if e.late(0, of, t) > miss {
 		return 0, false
 	}
-	ok := func(d int) bool { return e.late(d, rate, cv2, t) <= miss }
+	ok := func(d int) bool { return e.late(d, of, t) <= miss }
 	lo, hi := 0, most+1 // ok(lo), not ok(hi) or out of range
 	if most == 0 {
 		return 0, true
@@ -140,14 +165,14 @@ func (e *estimate) deepest(rate, cv2, t, miss float64, guess, most int) (int, bo
 }
 
 // latency returns the quantile of d departures + service, in seconds.
-func (e *estimate) latency(d int, rate, cv2, q float64) float64 {
+func (e *estimate) latency(d int, of pace, q float64) float64 {
 	size, _ := e.request()
-	lo, hi := 0.0, float64(d)/rate+e.quantile(q)*size+1e-6
-	for e.late(d, rate, cv2, hi) > 1-q {
+	lo, hi := 0.0, float64(d)/of.rate()+e.quantile(q)*size+1e-6
+	for e.late(d, of, hi) > 1-q {
 		hi *= 2
 	}
 	for range 14 { // 2^-14 of the range: finer than the three figures that are printed
-		if mid := (lo + hi) / 2; e.late(d, rate, cv2, mid) > 1-q {
+		if mid := (lo + hi) / 2; e.late(d, of, mid) > 1-q {
 			lo = mid
 		} else {
 			hi = mid
@@ -192,7 +217,8 @@ const maxLoad = 1e9
 type Derivation struct {
 	Limit       int
 	Mean        time.Duration // time for which a unit of cost is held
-	Rate        float64       // units of cost per second that the slots can serve
+	Rate        float64       // units of cost per second that can be served: by the slots, or as Allowance has it if that is less
+	Allowance   Quota         // Config.Allowance, its burst with its default; zero without
 	Objective   time.Duration
 	Percentile  float64
 	Service     time.Duration // service time at Percentile, of a request of mean size
@@ -222,18 +248,28 @@ const driftTolerated = 0.25
 // String returns one line, such as
 //
 //	60 slots / 50ms mean = 1200/s; objective 400ms p99, service p99 230ms -> 201 deep (rule of thumb 480: p99 would be 628ms)
+//	60 slots / 50ms mean = 1200/s, 100/s allowed, burst 20; objective 400ms p99, service p99 230ms -> 16 deep (rule of thumb 40: p99 would be 628ms)
 func (d Derivation) String() string {
 	var b strings.Builder
 	p := fmt.Sprintf("p%g", math.Round(d.Percentile*1e5)/1e3)
-	fmt.Fprintf(&b, "%d slots / %s mean = %s/s; objective %s %s, service %s %s -> ",
-		d.Limit, brief(d.Mean), figures(d.Rate), brief(d.Objective), p, p, brief(d.Service))
+	slots, busy := d.Rate, "the slots busy"
+	if d.Allowance.Rate > 0 && d.Mean > 0 {
+		if slots = float64(d.Limit) / d.Mean.Seconds(); d.Rate < slots {
+			busy = "the allowance in use"
+		}
+	}
+	fmt.Fprintf(&b, "%d slots / %s mean = %s/s", d.Limit, brief(d.Mean), figures(slots))
+	if d.Allowance.Rate > 0 {
+		b.WriteString(", " + d.Allowance.allowed())
+	}
+	fmt.Fprintf(&b, "; objective %s %s, service %s %s -> ", brief(d.Objective), p, p, brief(d.Service))
 	switch {
 	case d.Fixed:
 		fmt.Fprintf(&b, "%d deep as configured", d.Depth)
 	case d.Limit == 0:
 		b.WriteString("0 deep: a limit of 0 serves nobody, so nobody new may wait")
 	case !d.Reachable:
-		fmt.Fprintf(&b, "unreachable: the service alone takes longer; %d deep, what keeps the slots busy", d.Depth)
+		fmt.Fprintf(&b, "unreachable: the service alone takes longer; %d deep, what keeps %s", d.Depth, busy)
 	default:
 		fmt.Fprintf(&b, "%d deep", d.Depth)
 	}

@@ -42,10 +42,23 @@ const (
 	tightOdds = 0.05
 )
 
-// rate is the cost per second that the slots can serve.
-func (c *Core) rate() float64 { return float64(c.limit) / c.service.hold() }
+// slotRate is the cost per second that the slots can serve.
+func (c *Core) slotRate() float64 { return float64(c.limit) / c.service.hold() }
 
-// rho is the load: offered cost over what the slots can serve.
+// pace is what the slots can serve, of which the allowance may allow less.
+func (c *Core) pace() pace {
+	return pace{slots: c.slotRate(), cv2: c.cv2, allowed: c.allowance.Rate}
+}
+
+// rate is the cost per second that can be served.
+func (c *Core) rate() float64 {
+	if r := c.allowance.Rate; r > 0 {
+		return min(c.slotRate(), r)
+	}
+	return c.slotRate()
+}
+
+// rho is the load: offered cost over what can be served.
 func (c *Core) rho() float64 {
 	if c.limit == 0 {
 		return math.Inf(1) // any offer is an overload
@@ -79,8 +92,19 @@ func (c *Core) retune() {
 	c.apportion()
 }
 
-// busyDepth is Standing in units of cost: a request occupies perCost slots.
-func (c *Core) busyDepth(rho float64) int { return busyDepth(float64(c.limit), rho, c.load.perCost) }
+// busyDepth is Standing in units of cost, of which a request occupies perCost, or where
+// the allowance binds what keeps that in use: it is all that there is of one or the other.
+func (c *Core) busyDepth(rho float64) int {
+	return c.busyPart(1, 1, rho, c.load.perCost)
+}
+
+// busyPart is busyDepth for served out of all that can be, in requests of another cost.
+func (c *Core) busyPart(served, all, rho, perCost float64) int {
+	if c.binds() {
+		return spacedDepth(c.allowance.burst()*served/all, rho, perCost)
+	}
+	return busyDepth(float64(c.limit)*served/all, rho, perCost)
+}
 
 func busyDepth(slots, rho, perCost float64) int {
 	return int(min(math.Ceil(float64(Standing(max(slots/perCost, 1), rho))*perCost), maxItems))
@@ -96,7 +120,7 @@ func (c *Core) derive() {
 	q := c.cfg.Percentile
 	_, c.cv2 = c.service.moments()
 	top := c.service.quantile(q)
-	hold, rate := c.service.hold(), c.rate()
+	hold, rate, pace := c.service.hold(), c.rate(), c.pace()
 	size, cost := c.service.request()
 	objective := c.cfg.Objective.Seconds()
 	d := Derivation{
@@ -104,6 +128,9 @@ func (c *Core) derive() {
 		Objective: c.cfg.Objective, Percentile: q, Service: seconds(top * size),
 		Samples: int(c.service.samples), Declared: c.cfg.Service,
 		Rule: int(math.Round(min(rate*objective, maxItems))),
+	}
+	if d.Allowance = c.cfg.Allowance; d.Allowance.Rate > 0 {
+		d.Allowance.Burst = d.Allowance.burst()
 	}
 	if c.service.priorWeight() > 0 {
 		d.Prior = priorMean(c.cfg.Service, c.cfg.Objective)
@@ -115,8 +142,8 @@ func (c *Core) derive() {
 		most = 0 // only whether the objective can be met
 	}
 	if c.limit > 0 {
-		d.Depth, d.Reachable = c.service.deepest(rate, c.cv2, objective, 1-q, c.guess(rate), most)
-		d.RuleLatency = c.ruleLatency(d.Rule, rate, d.Service)
+		d.Depth, d.Reachable = c.service.deepest(pace, objective, 1-q, c.guess(rate), most)
+		d.RuleLatency = c.ruleLatency(d.Rule, pace, d.Service)
 		if !d.Reachable {
 			d.Depth = min(c.busyDepth(max(c.rho(), unreachableLoad)), most)
 		}
@@ -148,14 +175,14 @@ func (c *Core) guess(rate float64) int {
 // computed once a second, or when the rule itself has moved, or the service at the
 // percentile, as it does when the samples take over from the prior. 5 % is what a
 // reader would see, and more than one window of samples moves either.
-func (c *Core) ruleLatency(rule int, rate float64, service time.Duration) time.Duration {
+func (c *Core) ruleLatency(rule int, of pace, service time.Duration) time.Duration {
 	if old := c.derivation; c.now-c.ruledAt < time.Second && old.RuleLatency > 0 &&
 		math.Abs(float64(rule-old.Rule)) < 0.05*float64(old.Rule) &&
 		math.Abs(float64(service-old.Service)) < 0.05*float64(old.Service) {
 		return old.RuleLatency
 	}
 	c.ruledAt = c.now
-	return seconds(c.service.latency(rule, rate, c.cv2, c.cfg.Percentile))
+	return seconds(c.service.latency(rule, of, c.cfg.Percentile))
 }
 
 // depthFor returns how deep a request may queue. Those that the deadline keeps within

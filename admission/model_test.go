@@ -221,7 +221,7 @@ func (m *model) late(predicted, spare time.Duration) bool {
 	if !m.num.tight || spare < 0 {
 		return true
 	}
-	queue := departing(int(math.Round(predicted.Seconds()*m.num.rate)), m.num.rate, m.num.cv2)
+	queue := departing(int(math.Round(predicted.Seconds()*m.num.rate)), pace{slots: m.num.rate, cv2: m.num.cv2})
 	return queue.longer(spare.Seconds()) > 0.95
 }
 

@@ -3,6 +3,8 @@ package admission
 import (
 	"math"
 	"time"
+
+	"github.com/goodput/goodput/limit"
 )
 
 // Never is the deadline of a request that has none.
@@ -68,8 +70,17 @@ type End struct {
 	Share   Share // as decided
 
 	// Charge is the cost that it turned out to be, 0 for Cost. It corrects what its
-	// tenant is charged, in fairness and quota; the units held are Cost.
+	// tenant is charged, in fairness and quota, and what is left of the allowance; the
+	// units held are Cost.
 	Charge int
+}
+
+// correction is what it turned out to cost beyond Cost; less than 0 if that is less.
+func (e *End) correction() int {
+	if e.Charge <= 0 {
+		return 0
+	}
+	return min(e.Charge, limit.Max) - max(e.Cost, 1)
 }
 
 // A Settlement is what became of lent slots.

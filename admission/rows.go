@@ -48,8 +48,7 @@ func (a *account) refill(now time.Duration) {
 	if a.Rate == 0 {
 		return
 	}
-	a.left = min(a.left+a.Rate*(now-a.at).Seconds(), a.burst())
-	a.at = now
+	a.left, a.at = a.level(now), now
 }
 
 // lacks returns the time until the account has enough for cost; 0: it has.
@@ -57,8 +56,7 @@ func (a *account) lacks(now time.Duration, cost int) time.Duration {
 	if a.refill(now); a.Rate == 0 || a.left >= float64(cost) {
 		return 0
 	}
-	// What rounding takes away must not refuse at the instant that was told.
-	if short := float64(cost) - a.left; short > 1e-9*float64(cost) {
+	if short := float64(cost) - a.left; short > rounding*float64(cost) {
 		return seconds(short/a.Rate) + 1
 	}
 	return 0
@@ -284,15 +282,7 @@ func (c *Core) newRow(index int, t Tenant, buckets int) *row {
 
 // set takes what the configuration says about a row.
 func (r *row) set(c *Core, t Tenant) {
-	if t.Quota != r.Quota {
-		r.quota.refill(c.now) // at the old rate
-		r.quota.Quota = t.Quota
-		r.quota.left = min(r.quota.left, t.Quota.burst())
-		r.quota.at = c.now
-		if r.Quota.Rate == 0 {
-			r.quota.left = t.Quota.burst()
-		}
-	}
+	r.quota.become(c.now, t.Quota)
 	r.Tenant = t
 	r.gone = false
 	r.ceiling = t.MaxInUse
@@ -441,8 +431,5 @@ func (r *row) takeable() int {
 	if r.ceiling > 0 {
 		most = r.ceiling
 	}
-	if r.quota.Rate > 0 {
-		most = min(most, int(r.quota.burst()))
-	}
-	return most
+	return min(most, r.quota.most())
 }

@@ -22,7 +22,8 @@ import (
 //
 // A request is predicted to be served when the work before it is done, at the speed of
 // all slots together, after those whose turn is before that of its tenant, or at the
-// speed of the part that its tenant gets: sum of cost x predicted hold / slots. What is left of the work that runs is left out. It ends while the
+// speed of the part that its tenant gets: sum of cost x predicted hold / slots; where there
+// is an allowance, also not before that has come to the cost of all of them. What is left of the work that runs is left out. It ends while the
 // queue is served, and on the trace to know it changed nothing.
 //
 // Rank is stronger than length: nobody gives way to a request of a lower priority, of
@@ -169,7 +170,7 @@ func (c *Core) foresee(r *Request, f *flow, d *Decision, g *gone) bool {
 	for {
 		w := c.walk(r, f)
 		late := w.past(s[:k])
-		d.PredictedWait = seconds(w.wait())
+		d.PredictedWait = seconds(w.wait(n))
 		late = late || w.pass(n) || w.past(s[k:])
 		switch {
 		case !late:
@@ -189,6 +190,8 @@ type walk struct {
 	all     float64 // slots there are
 	own     float64 // slots that the tenant gets
 	work    float64 // slots x seconds before the next
+	cost    float64 // units of cost before the next, less what the allowance has for them
+	allowed float64 // units of cost per second; +Inf without an allowance
 	rank    int16   // of the newcomer: who ranks above it stays
 	longest *scheduled
 	most    float64 // what that takes, slots x seconds
@@ -196,20 +199,28 @@ type walk struct {
 
 func (c *Core) walk(r *Request, f *flow) walk {
 	z, all, rate := &c.service.sizes, float64(c.limit), c.rate()
-	ahead := float64(c.before(f.whole(), 0)) / rate
+	cost := c.before(f.whole(), 0)
+	ahead := float64(cost) / c.slotRate()
 	for i := range c.lanes[:r.Priority-1] {
 		if l := &c.lanes[i]; l.cost > l.parked {
 			ahead += (z.base*float64(l.cost) + z.each*l.sized) * z.held / all * (1 - float64(l.parked)/float64(l.cost))
+			cost += l.cost - l.parked
 		}
 	}
+	allowed, left := math.Inf(1), 0.0
+	if c.allowance.Rate > 0 {
+		allowed, left = c.allowance.Rate, c.allowance.level(c.now)
+	}
 	return walk{
-		sizes: z, now: c.now, ahead: ahead,
+		sizes: z, now: c.now, ahead: ahead, cost: float64(cost) - left, allowed: allowed,
 		all: all, own: all * min(c.entitled(f)/rate, 1), rank: c.newcomer.rank,
 	}
 }
 
-// wait is how long the next one waits, in seconds.
-func (w *walk) wait() float64 { return max(w.ahead+w.work/w.all, w.work/w.own) }
+// wait is how long e waits, which is the next, in seconds.
+func (w *walk) wait(e *scheduled) float64 {
+	return max(w.ahead+w.work/w.all, w.work/w.own, (w.cost+float64(e.cost))/w.allowed)
+}
 
 // past goes on over those that are not chosen, to the first late one.
 func (w *walk) past(s schedule) (late bool) {
@@ -229,8 +240,9 @@ func (w *walk) pass(e *scheduled) (late bool) {
 	if e.rank >= w.rank && work >= w.most {
 		w.longest, w.most = e, work
 	}
-	late = w.longest != nil && w.now+seconds(w.wait()+service) > e.due
+	late = w.longest != nil && w.now+seconds(w.wait(e)+service) > e.due
 	w.work += work * w.sizes.held
+	w.cost += float64(e.cost)
 	return late
 }
 

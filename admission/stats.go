@@ -19,13 +19,16 @@ type Stats struct {
 	Depth        int           // in force, units of cost: at most Derivation.Depth
 	Overload     bool          // a standing overload may hold Depth below the derived one
 	Offered      float64       // cost per second, refused requests included, but for those over a quota
-	Load         float64       // offered cost / what the slots can serve, over about one objective
+	Load         float64       // offered cost / what can be served, over about one objective
 	RetryAfter   time.Duration // in force, whole seconds
 	Elsewhere    float64       // of the time for which slots are held, the part in which the work is elsewhere: see Sample
 	Draining     bool
 	MaxItems     int
 	MaxBytes     int64
 	Derivation   Derivation
+
+	Allowance Quota   // in force; zero without
+	Allowed   float64 // units of cost that are left of it; negative after a correction
 
 	// By priority, critical first.
 	WaitingBy [priorities]int // units of cost that wait
@@ -71,6 +74,9 @@ func (c *Core) Stats(now time.Duration) Stats {
 		Arrivals: c.counts.arrivals, Immediate: c.counts.immediate, Dequeued: c.counts.dequeued,
 		Outcomes: c.counts.outcomes, Refusals: c.counts.refusals,
 		ExemptAdmitted: c.counts.exempt, LimitChanges: c.counts.limitChanges,
+	}
+	if c.allowance.Rate > 0 {
+		s.Allowance, s.Allowed = c.derivation.Allowance, c.allowance.level(c.now)
 	}
 	for i := range c.lanes {
 		s.WaitingBy[i] = c.lanes[i].cost

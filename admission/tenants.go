@@ -23,7 +23,8 @@ const (
 	// float64, and the charge of the heaviest must still move it by far more than
 	// its rounding.
 	maxRatio = 1e6
-	maxRate  = 1e9 // cost per second of a quota
+	minRate  = 1e-6 // cost per second of a quota
+	maxRate  = 1e9
 )
 
 // Tenants shares one limit between those who send requests, named by
@@ -194,16 +195,10 @@ func (t *Tenant) validate(who string) error {
 		return fmt.Errorf("max in use %d of %s is out of range: 1 to %d, or 0 for the limit", t.MaxInUse, who, limit.Max)
 	case t.MaxQueue != 0 && !(t.MaxQueue > 0 && t.MaxQueue <= 1):
 		return fmt.Errorf("max queue %v of %s is out of range: above 0 to 1, a part of the depth, or 0 for all of it", t.MaxQueue, who)
-	case t.Quota.Rate != 0 && !(t.Quota.Rate >= 1e-6 && t.Quota.Rate <= maxRate):
-		return fmt.Errorf("quota of %v per second of %s is out of range: 1e-06 to %.0e, or 0 for none", t.Quota.Rate, who, maxRate)
-	case t.Quota.Burst != 0 && !(t.Quota.Burst >= 1 && t.Quota.Burst <= maxRate):
-		return fmt.Errorf("quota burst %v of %s is out of range: 1 to %.0e, or 0 for one second of its rate", t.Quota.Burst, who, maxRate)
-	case t.Quota.Burst != 0 && t.Quota.Rate == 0:
-		return fmt.Errorf("quota burst %v of %s has no rate: say how many units per second follow", t.Quota.Burst, who)
 	case t.Highest > Background:
 		return fmt.Errorf("highest priority %d of %s is unknown: Critical, Default, Sheddable or Background", t.Highest, who)
 	}
-	return nil
+	return t.Quota.validate("quota", " of "+who)
 }
 
 // name says which row it is, in a sentence.
