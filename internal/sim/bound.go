@@ -92,7 +92,7 @@ func (w *world) ceil(c *Ceilings, g *gathered) {
 		served := 1 - theory.ErlangB(slots, c.Offered*w.demands()[0].units)
 		c.NoQueue = served * float64(fit) / n * unit
 	} else {
-		c.miss("no queue: Erlang's formula is about Poisson arrivals at a constant rate, at a constant speed, before one limiter")
+		c.miss("no queue: Erlang's formula is about Poisson arrivals at a constant rate, at a constant speed and without faults, before one limiter")
 	}
 	if w.renewed() {
 		c.miss("clairvoyant: who tries again has the whole deadline again, and nothing bounds the request with all of its attempts")
@@ -171,7 +171,7 @@ func (w *world) memoryless() bool {
 		}
 	}
 	t := w.tiers[0]
-	return w.Trace == nil && t.time.still && t.Contention == Contention{} && !t.mortal && t.Instances <= 1
+	return w.Trace == nil && t.time.still && t.Contention == Contention{} && t.Faults == nil && !t.mortal && t.Instances <= 1
 }
 
 // straighten returns the jobs in the time of a resource whose speed is always 1:

@@ -15,6 +15,7 @@ type call struct {
 	state state
 
 	class  *class
+	sender *sender // the population of the class, or the instance of its parent
 	tier   *tier
 	in     *instance
 	parent *call // whose sub-request it is, while pgen is its generation
@@ -29,6 +30,7 @@ type call struct {
 	service  time.Duration // its own work at the tier
 	start    time.Duration // when it got its slot
 	began    time.Duration // when the resource began to work on it
+	parted   time.Duration // when it sent its sub-requests
 	patience time.Duration // how long a CoDel lets it wait
 	bytes    int64
 	cost     int
@@ -36,7 +38,8 @@ type call struct {
 	size     int
 	toldCost int // what its limiter believes
 	toldSize int
-	attempt  int
+	attempt  int             // of all attempts at this and what led to it, as a limiter is told
+	tries    int             // of its sender
 	share    admission.Share // of the core, while it holds a slot
 	who
 	counted bool // it arrived in the window

@@ -6,10 +6,6 @@ import (
 	"github.com/goodput/goodput/admission"
 )
 
-// reserve is how many retries a budget has in hand: ten, as in gRPC's retry
-// throttling (gRFC A6), so that a client with little traffic can retry at all.
-const reserve = 10
-
 // An ending is how a request ended for its client, after all attempts.
 type ending uint8
 
@@ -18,6 +14,7 @@ const (
 	late
 	refused
 	failed
+	kept
 )
 
 // answer tells the client of c, which is still there, that an attempt has ended.
@@ -60,51 +57,10 @@ func (w *world) resolve(c *call, e ending) {
 	case failed:
 		bin.Failed++
 		tally.Failed++
+	case kept:
+		bin.Kept++
+		tally.Kept++
 	}
-}
-
-// again schedules another attempt of the request of c, if its client makes one.
-// hint is the Retry-After that came with a refusal: 0 says that a retry cannot win,
-// and below 0 that nothing was said.
-func (w *world) again(c *call, hint time.Duration) bool {
-	r := &c.class.Retry
-	if c.attempt >= r.Attempts || r.Obey && hint == 0 {
-		return false
-	}
-	delay := r.delay(c.attempt)
-	if !r.NoJitter && delay > 0 {
-		delay = time.Duration(w.clients.Int64N(int64(delay) + 1))
-	}
-	if r.Obey && hint > 0 {
-		// The adapters spread what they say by up to half.
-		delay = max(delay, hint+time.Duration(w.clients.Int64N(int64(hint)/2+1)))
-	}
-	at := w.now + delay
-	if at >= c.within {
-		return false
-	}
-	if r.Budget > 0 {
-		if c.class.credit < 1 {
-			return false
-		}
-		c.class.credit--
-	}
-	n := w.take()
-	n.class, n.tier, n.root, n.after, n.within = c.class, c.class.entry, c.root, c.after, c.within
-	n.service, n.bytes, n.cost, n.size = c.service, c.bytes, c.cost, c.size
-	n.who, n.toldCost, n.toldSize = c.who, c.toldCost, c.toldSize
-	n.attempt, n.counted, n.state = c.attempt+1, c.counted, pauses
-	w.events.push(event{at: at, what: retries, call: n, gen: n.gen})
-	return true
-}
-
-// delay returns the longest wait before the attempt after the n-th.
-func (r *Retry) delay(n int) time.Duration {
-	most := r.Max
-	if most == 0 {
-		most = r.Backoff << 10
-	}
-	return min(cut(float64(r.Backoff)*float64(uint64(1)<<min(n-1, 62))), most)
 }
 
 // choose returns the instance that a request goes to, any that listens, or nil.
@@ -127,7 +83,7 @@ func (w *world) choose(t *tier) *instance {
 // spread sends the sub-requests of c.
 func (w *world) spread(c *call) {
 	f := c.tier.Next
-	c.state = spreads
+	c.state, c.parted = spreads, w.now
 	n := max(f.N, 1)
 	c.pending, c.sent, c.need = n, n, f.Need
 	if c.need == 0 {
@@ -137,24 +93,50 @@ func (w *world) spread(c *call) {
 	if f.Wait > 0 {
 		w.events.push(event{at: w.now + f.Wait, what: answers, call: c, gen: c.gen})
 	}
-	next, from := w.tiers[f.Tier], *c // a refusal may end c, whose place another then takes
+	next, sender, within := w.tiers[f.Tier], &c.in.sender, never
+	if d := f.Retry.Within; d > 0 {
+		within = w.now + d
+	}
+	from := *c // a refusal may end c, whose place another then takes
 	for range n {
 		s := w.take()
-		s.class, s.tier, s.parent, s.pgen = from.class, next, c, from.gen
-		s.root, s.arrival, s.deadline, s.after, s.within = from.root, w.now, from.deadline, from.after, from.within
+		s.class, s.tier, s.sender, s.parent, s.pgen = from.class, next, sender, c, from.gen
+		s.root, s.deadline, s.after, s.within = from.root, min(from.deadline, within), from.after, min(from.told, within)
 		s.service = next.service.draw(next.rand)
-		s.cost, s.size, s.bytes, s.attempt, s.counted = 1, 1, from.bytes, from.attempt, from.counted
+		s.cost, s.size, s.bytes, s.attempt, s.tries, s.counted = 1, 1, from.bytes, from.attempt, 1, from.counted
 		s.who, s.toldCost, s.toldSize = from.who, 1, 1
 		s.key = "" // it is about something else
-		w.send(s)
+		sender.first(w.now)
+		w.dispatch(s)
 	}
+}
+
+// dispatch sends a sub-request, unless its sender keeps it at home.
+func (w *world) dispatch(c *call) {
+	c.arrival = w.now
+	if !w.keeps(c) {
+		w.send(c)
+	}
+}
+
+// awaited reports whether the request that c is a part of is still there and waits.
+func (c *call) awaited() bool { return c.parent.gen == c.pgen && c.parent.state == spreads }
+
+// miss ends a sub-request without an answer, with the hint that came with it: it is
+// sent again, or its parent is told.
+func (w *world) miss(c *call, hint time.Duration) {
+	if c.awaited() && w.again(c, hint) {
+		w.retire(c)
+		return
+	}
+	w.report(c, false)
 }
 
 // report tells the parent of c, if it is still there, what became of c.
 func (w *world) report(c *call, ok bool) {
-	p, gen := c.parent, c.pgen
+	p, awaited := c.parent, c.awaited()
 	w.retire(c)
-	if p.gen != gen || p.state != spreads {
+	if !awaited {
 		return
 	}
 	p.pending--
@@ -172,12 +154,6 @@ func (w *world) report(c *call, ok bool) {
 	case p.pending == 0:
 		w.conclude(p, p.came > 0)
 	}
-}
-
-// retry is the next attempt of a client.
-func (w *world) retry(c *call) {
-	c.state = idle
-	w.attempt(c)
 }
 
 // kill loses what is in an instance. It comes back as how says.
@@ -226,7 +202,7 @@ func (w *world) kill(in *instance, how Restart) {
 // lose ends a call whose instance has died.
 func (w *world) lose(c *call) {
 	if c.parent != nil {
-		w.report(c, false)
+		w.miss(c, -1)
 		return
 	}
 	if !c.gone {
@@ -238,6 +214,9 @@ func (w *world) lose(c *call) {
 // reset makes the limiter of an instance that starts anew.
 func (in *instance) reset(now time.Duration) {
 	in.batch.Reset()
+	if f := in.tier.Next; f != nil {
+		in.sender = newSender(f.Retry)
+	}
 	if in.core == nil {
 		in.queue.reset(now)
 		return

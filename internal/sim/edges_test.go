@@ -302,6 +302,14 @@ func TestSizeOfAScenario(t *testing.T) {
 				s.Tiers = append(s.Tiers, next)
 			}
 		},
+		"attempts of attempts": func(s *Scenario) {
+			for range 5 {
+				s.Tiers[len(s.Tiers)-1].Next = &Fan{Tier: len(s.Tiers), Retry: Retry{Attempts: 100}}
+				next := s.Tiers[0]
+				next.Next = nil
+				s.Tiers = append(s.Tiers, next)
+			}
+		},
 	} {
 		s := plain(1, exponential50, time.Second, 0)
 		s.Warmup = 0

@@ -38,6 +38,7 @@ func TestWhatTheCoreLearns(t *testing.T) {
 	type ended struct {
 		service, held time.Duration
 		cost, size    int
+		elsewhere     time.Duration
 	}
 	for _, c := range []struct {
 		name    string
@@ -47,15 +48,15 @@ func TestWhatTheCoreLearns(t *testing.T) {
 		outcome admission.Outcome
 		want    ended
 	}{
-		{"in time", Class{Deadlines: in30}, Job{Service: 30 * ms}, -1, admission.Completed, ended{30 * ms, 30 * ms, 1, 1}},
-		{"within the objective", Class{Cost: 2}, Job{Service: 60 * ms, Size: 3}, -1, admission.Completed, ended{60 * ms, 60 * ms, 2, 3}},
-		{"beyond the objective", Class{Cost: 2}, Job{Service: 60*ms + 1}, -1, admission.Late, ended{60*ms + 1, 60*ms + 1, 2, 1}},
-		{"late, and nobody was told", Class{Deadlines: in30, Patience: Vanishes}, Job{Service: 30*ms + 1, Cost: 3}, -1, admission.Late, ended{30*ms + 1, 30*ms + 1, 3, 1}},
-		{"late, and waited for", Class{Deadlines: in30, Patience: Stays}, Job{Service: 40 * ms}, -1, admission.Late, ended{40 * ms, 40 * ms, 1, 1}},
-		{"late, of an untold deadline", Class{Deadlines: in30, Patience: Stays, Untold: true}, Job{Service: 40 * ms}, -1, admission.Late, ended{40 * ms, 40 * ms, 1, 1}},
-		{"given up", Class{Deadlines: in30, Cost: 2}, Job{Service: 40 * ms, Size: 5}, -1, admission.Abandoned, ended{0, 40 * ms, 2, 5}},
-		{"with what is further in", Class{Cost: 2}, Job{Service: 10 * ms}, 1, admission.Completed, ended{30 * ms, 30 * ms, 2, 1}},
-		{"lost further in", Class{Cost: 2}, Job{Service: 10 * ms, Size: 4}, 0, admission.Failed, ended{0, 10 * ms, 2, 4}},
+		{"in time", Class{Deadlines: in30}, Job{Service: 30 * ms}, -1, admission.Completed, ended{30 * ms, 30 * ms, 1, 1, 0}},
+		{"within the objective", Class{Cost: 2}, Job{Service: 60 * ms, Size: 3}, -1, admission.Completed, ended{60 * ms, 60 * ms, 2, 3, 0}},
+		{"beyond the objective", Class{Cost: 2}, Job{Service: 60*ms + 1}, -1, admission.Late, ended{60*ms + 1, 60*ms + 1, 2, 1, 0}},
+		{"late, and nobody was told", Class{Deadlines: in30, Patience: Vanishes}, Job{Service: 30*ms + 1, Cost: 3}, -1, admission.Late, ended{30*ms + 1, 30*ms + 1, 3, 1, 0}},
+		{"late, and waited for", Class{Deadlines: in30, Patience: Stays}, Job{Service: 40 * ms}, -1, admission.Late, ended{40 * ms, 40 * ms, 1, 1, 0}},
+		{"late, of an untold deadline", Class{Deadlines: in30, Patience: Stays, Untold: true}, Job{Service: 40 * ms}, -1, admission.Late, ended{40 * ms, 40 * ms, 1, 1, 0}},
+		{"given up", Class{Deadlines: in30, Cost: 2}, Job{Service: 40 * ms, Size: 5}, -1, admission.Abandoned, ended{0, 40 * ms, 2, 5, 0}},
+		{"with what is further in", Class{Cost: 2}, Job{Service: 10 * ms}, 1, admission.Completed, ended{30 * ms, 30 * ms, 2, 1, 20 * ms}},
+		{"lost further in", Class{Cost: 2}, Job{Service: 10 * ms, Size: 4}, 0, admission.Failed, ended{0, 10 * ms, 2, 4, 0}},
 	} {
 		s := Scenario{
 			Length: 200 * ms, Tiers: []Tier{{Policy: core, Slots: 100, Service: fixed50, Objective: 60 * ms}},
@@ -71,7 +72,10 @@ func TestWhatTheCoreLearns(t *testing.T) {
 		w := stepTo(t, s, 100*ms) // then the core learns it
 		in := w.tiers[0].instances[0]
 		var want admission.Batch
-		want.Add(c.want.service, c.want.held, c.want.cost, c.want.size)
+		want.AddSample(admission.Sample{
+			Service: c.want.service, Hold: c.want.held, Elsewhere: c.want.elsewhere,
+			Cost: c.want.cost, Offered: c.want.size, Size: c.want.size,
+		})
 		if in.batch != want {
 			t.Errorf("%s: the batch is not %+v", c.name, c.want)
 		}

@@ -103,7 +103,7 @@ func TestKnobs(t *testing.T) {
 		{"backoff", func(s *Scenario) { over(s); s.Classes[0].Retry.Attempts = 3 }, func(s *Scenario) { s.Classes[0].Retry.Backoff = 500 * ms }, mean(inTimes), true},
 		{"the most backoff", func(s *Scenario) { over(s); s.Classes[0].Retry = Retry{Attempts: 3, Backoff: 500 * ms} }, func(s *Scenario) { s.Classes[0].Retry.Max = 10 * ms }, mean(inTimes), false},
 		{"no jitter", func(s *Scenario) { over(s); s.Classes[0].Retry = Retry{Attempts: 3, Backoff: 500 * ms} }, func(s *Scenario) { s.Classes[0].Retry.NoJitter = true }, mean(inTimes), true},
-		{"a budget of retries", func(s *Scenario) { over(s); s.Classes[0].Retry.Attempts = 3 }, func(s *Scenario) { s.Classes[0].Retry.Budget = 0.1 }, attempts, false},
+		{"a budget of retries", func(s *Scenario) { over(s); s.Classes[0].Retry.Attempts = 3 }, func(s *Scenario) { s.Classes[0].Retry.Budget.Ratio = 0.1 }, attempts, false},
 		{"obeying", func(s *Scenario) { over(s); s.Classes[0].Retry = Retry{Attempts: 3, Backoff: ms} }, func(s *Scenario) { s.Classes[0].Retry.Obey = true }, attempts, false},
 		{"within", func(s *Scenario) { over(s); s.Classes[0].Retry = Retry{Attempts: 5, Backoff: 100 * ms} }, func(s *Scenario) { s.Classes[0].Retry.Within = 100 * ms }, attempts, false},
 		{"priority", func(s *Scenario) {
@@ -142,13 +142,13 @@ func TestRetrySchedule(t *testing.T) {
 	}{
 		{Retry{}, 1, 0},
 		{Retry{Attempts: 1, Backoff: time.Second}, 1, 0},
-		{Retry{Attempts: 4, Backoff: 10 * ms, NoJitter: true}, 4, 70 * ms},                  // 10 + 20 + 40
-		{Retry{Attempts: 4, Backoff: 10 * ms, NoJitter: true, Max: 15 * ms}, 4, 40 * ms},    // 10 + 15 + 15
-		{Retry{Attempts: 4, Backoff: 10 * ms, NoJitter: true, Within: 30 * ms}, 2, 10 * ms}, // not at 30
-		{Retry{Attempts: 4, Backoff: 10 * ms, NoJitter: true, Within: 31 * ms}, 3, 30 * ms}, // not at 70
-		{Retry{Attempts: 3, NoJitter: true}, 3, 0},                                          // at once
-		{Retry{Attempts: 20, Backoff: 10 * ms, NoJitter: true, Budget: 1}, 11, 10230 * ms},  // ten in reserve: 10 x (2^10 - 1)
-		{Retry{Attempts: 4, Backoff: 10 * ms, NoJitter: true, Obey: true}, 4, 70 * ms},      // nothing is said
+		{Retry{Attempts: 4, Backoff: 10 * ms, NoJitter: true}, 4, 70 * ms},                                                          // 10 + 20 + 40
+		{Retry{Attempts: 4, Backoff: 10 * ms, NoJitter: true, Max: 15 * ms}, 4, 40 * ms},                                            // 10 + 15 + 15
+		{Retry{Attempts: 4, Backoff: 10 * ms, NoJitter: true, Within: 30 * ms}, 2, 10 * ms},                                         // not at 30
+		{Retry{Attempts: 4, Backoff: 10 * ms, NoJitter: true, Within: 31 * ms}, 3, 30 * ms},                                         // not at 70
+		{Retry{Attempts: 3, NoJitter: true}, 3, 0},                                                                                  // at once
+		{Retry{Attempts: 20, Backoff: 10 * ms, NoJitter: true, Budget: Budget{Ratio: 1, Window: 10 * time.Minute}}, 11, 10230 * ms}, // ten in reserve: 10 x (2^10 - 1)
+		{Retry{Attempts: 4, Backoff: 10 * ms, NoJitter: true, Obey: true}, 4, 70 * ms},                                              // nothing is said
 	} {
 		s := Scenario{
 			Length:  time.Minute,

@@ -54,7 +54,7 @@ func (w *world) draw(from *class) *call {
 		from.advance()
 	}
 	drawn := c.service == 0
-	c.class, c.tier = from, from.entry
+	c.class, c.tier, c.sender = from, from.entry, &from.sender
 	if c.cost == 0 {
 		c.cost = max(from.Cost, 1)
 	}
@@ -80,15 +80,13 @@ func (w *world) draw(from *class) *call {
 	if d := from.Retry.Within; d > 0 {
 		c.within = w.now + d
 	}
-	c.bytes, c.root, c.arrival, c.attempt = from.Bytes, w.now, w.now, 1
+	c.bytes, c.root, c.arrival, c.attempt, c.tries = from.Bytes, w.now, w.now, 1, 1
 	c.tally, c.tenant, c.toldCost, c.toldSize = from.tally, from.Tenant, c.cost, c.size
 	if from.crowd != nil {
 		from.crowd.introduce(c)
 	}
 	c.counted = w.now >= w.Warmup
-	if from.Retry.Budget > 0 {
-		from.credit = min(from.credit+from.Retry.Budget, reserve)
-	}
+	from.sender.first(w.now)
 	if c.counted {
 		c.tally.Requests++
 		c.tally.Asked += uint64(c.cost)
@@ -102,8 +100,11 @@ func (w *world) draw(from *class) *call {
 	return c
 }
 
-// attempt sends c to the tier of its class.
+// attempt sends c to the tier of its class, unless its client keeps it at home.
 func (w *world) attempt(c *call) {
+	if w.keeps(c) {
+		return
+	}
 	c.arrival, c.deadline = w.now, never
 	if c.after != never {
 		c.deadline = w.now + c.after
@@ -120,6 +121,9 @@ func (w *world) attempt(c *call) {
 func (w *world) send(c *call) {
 	if c.counted {
 		c.tier.result.Arrivals++
+		if c.tries > 1 {
+			c.tier.result.Again++
+		}
 	}
 	in := w.choose(c.tier)
 	if in == nil {
@@ -313,6 +317,10 @@ func (w *world) end(c *call) {
 		}
 	}
 	w.advanceLine(t)
+	if t.Faults != nil && t.fails(w.now) {
+		w.conclude(c, false)
+		return
+	}
 	if t.Next != nil {
 		w.spread(c)
 		return
@@ -327,34 +335,43 @@ func (w *world) conclude(c *call, ok bool) {
 	t.inUse--
 	held := w.now - c.start
 	if in.core != nil {
-		o, size, charge := admission.Failed, c.size, 0
+		m := admission.Sample{Hold: held, Cost: c.toldCost, Offered: c.toldSize, Size: c.size}
+		if c.state == spreads { // its sub-requests meet limiters of their own
+			m.Elsewhere = w.now - c.parted
+		}
+		o, charge := admission.Failed, 0
 		switch {
 		case c.class.Told.Uncorrected:
-			size = c.toldSize
+			m.Size = c.toldSize
 		case c.cost != c.toldCost:
 			charge = c.cost
 		}
 		switch {
 		case !ok:
-			in.batch.Add(0, held, c.toldCost, size)
 		case c.gone && c.class.Patience == Leaves:
 			o = admission.Abandoned
-			in.batch.Add(0, held, c.toldCost, size)
 		case c.inTime(w.now):
-			o = admission.Completed
-			in.batch.AddSample(admission.Sample{Service: held, Hold: held, Cost: c.toldCost, Offered: c.toldSize, Size: size})
+			o, m.Service = admission.Completed, held
 		default:
-			o = admission.Late
-			in.batch.AddSample(admission.Sample{Service: held, Hold: held, Cost: c.toldCost, Offered: c.toldSize, Size: size})
+			o, m.Service = admission.Late, held
 		}
+		in.batch.AddSample(m)
 		in.core.Release(w.now, admission.End{Cost: c.toldCost, Outcome: o, Share: c.share, Charge: charge})
 	} else {
 		in.queue.ended(c, held, ok && c.inTime(w.now))
 	}
 	w.collect(in)
 	w.exit(c)
-	if c.parent != nil {
-		w.report(c, ok)
+	if c.heard() {
+		c.sender.answered(w.now, true)
+	}
+	switch {
+	case c.parent == nil:
+	case ok:
+		w.report(c, true)
+		return
+	default:
+		w.miss(c, -1)
 		return
 	}
 	if c.counted {
@@ -385,8 +402,11 @@ func (w *world) refuseUntil(c *call, why admission.Reason, quota time.Duration) 
 		}
 		w.exit(c)
 	}
+	if c.heard() {
+		c.sender.answered(w.now, false)
+	}
 	if c.parent != nil {
-		w.report(c, false)
+		w.miss(c, hint)
 		return
 	}
 	if c.counted {

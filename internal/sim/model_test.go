@@ -34,11 +34,17 @@ func arbitrary(r *rand.Rand) Scenario {
 		if some(0.2) {
 			t.Speed.Pauses = Pauses{between(50*ms, 200*ms), between(1, 20*ms)}
 		}
+		if some(0.3) {
+			t.Faults = []Fault{{between(0, 500*ms), between(1, 500*ms), 1 - r.Float64()}, {time.Second, time.Second, 1}}
+		}
 		if i+1 < n && some(0.8) {
 			f := Fan{Tier: i + 1 + r.IntN(n-i-1), N: r.IntN(6)}
 			f.Need = r.IntN(max(f.N, 1) + 1)
 			if some(0.5) {
 				f.Wait = between(1, 100*ms)
+			}
+			if some(0.5) {
+				f.Retry = arbitraryRetry(r)
 			}
 			t.Next = &f
 		}
@@ -148,12 +154,24 @@ func arbitraryClass(r *rand.Rand, tiers int) Class {
 		c.Deadlines = []Deadline{{time.Duration(1+r.IntN(100)) * ms, 1}, {time.Duration(1+r.IntN(500)) * ms, r.Float64()}}
 	}
 	if some(0.6) {
-		c.Retry = Retry{
-			Attempts: r.IntN(5), Backoff: time.Duration(r.IntN(30)) * ms, Max: time.Duration(r.IntN(50)) * ms,
-			NoJitter: some(0.5), Budget: float64(r.IntN(2)) * 0.2, Obey: some(0.3), Within: time.Duration(r.IntN(2)*r.IntN(500)) * ms,
-		}
+		c.Retry = arbitraryRetry(r)
 	}
 	return c
+}
+
+func arbitraryRetry(r *rand.Rand) Retry {
+	some := func(p float64) bool { return r.Float64() < p }
+	t := Retry{
+		Attempts: r.IntN(5), Backoff: time.Duration(r.IntN(30)) * ms, Max: time.Duration(r.IntN(50)) * ms,
+		NoJitter: some(0.5), Obey: some(0.3), Within: time.Duration(r.IntN(2)*r.IntN(500)) * ms,
+	}
+	if some(0.5) {
+		t.Budget = Budget{Ratio: 0.2, Reserve: r.IntN(3), Window: time.Duration(r.IntN(2)) * time.Second}
+	}
+	if some(0.4) {
+		t.Throttle = Throttle{K: 1.1 + r.Float64(), Window: time.Duration(r.IntN(2)) * time.Second}
+	}
+	return t
 }
 
 // follow plays s and looks at the world after each of its events. It returns what
@@ -242,9 +260,14 @@ func (w *world) over() error {
 	if err := w.summed(); err != nil {
 		return err
 	}
+	for i, t := range w.result.Tiers {
+		if t.Again > t.Arrivals || t.Served+t.Refused > t.Arrivals {
+			return fmt.Errorf("tier %d: %d of %d arrivals are not the first, %d served, %d refused", i, t.Again, t.Arrivals, t.Served, t.Refused)
+		}
+	}
 	for i := range w.result.Tenants {
-		if t := &w.result.Tenants[i]; t.Requests != t.InTime+t.Late+t.Refused+t.Failed || t.Entitled < 0 || t.Entitled > float64(t.Asked)+1e-6 {
-			return fmt.Errorf("tenant %s: %d requests, %d in time, %d late, %d refused, %d failed; entitled to %v of %d", t.Name, t.Requests, t.InTime, t.Late, t.Refused, t.Failed, t.Entitled, t.Asked)
+		if t := &w.result.Tenants[i]; t.Requests != t.InTime+t.Late+t.Refused+t.Failed+t.Kept || t.Entitled < 0 || t.Entitled > float64(t.Asked)+1e-6 {
+			return fmt.Errorf("tenant %s: %d requests, %d in time, %d late, %d refused, %d failed, %d kept; entitled to %v of %d", t.Name, t.Requests, t.InTime, t.Late, t.Refused, t.Failed, t.Kept, t.Entitled, t.Asked)
 		}
 	}
 	for i := range w.result.Classes {
@@ -254,8 +277,10 @@ func (w *world) over() error {
 			refused += n
 		}
 		switch {
-		case c.Requests != c.InTime+c.Late+c.Refused+c.Failed:
-			return fmt.Errorf("class %d: %d requests, %d in time, %d late, %d refused, %d failed", i, c.Requests, c.InTime, c.Late, c.Refused, c.Failed)
+		case c.Requests != c.InTime+c.Late+c.Refused+c.Failed+c.Kept:
+			return fmt.Errorf("class %d: %d requests, %d in time, %d late, %d refused, %d failed, %d kept", i, c.Requests, c.InTime, c.Late, c.Refused, c.Failed, c.Kept)
+		case c.Attempts+c.Kept < c.Requests:
+			return fmt.Errorf("class %d: %d requests, %d attempts, %d kept", i, c.Requests, c.Attempts, c.Kept)
 		case c.Attempts < c.Served+refused:
 			return fmt.Errorf("class %d: %d attempts, %d served, %d refused", i, c.Attempts, c.Served, refused)
 		case c.Good.Count != c.InTime || c.Latency.Count > c.Served || c.Wait.Count != c.Served || c.Told.Count != refused:
@@ -280,12 +305,13 @@ func (w *world) summed() error {
 		all.Late += b.Late
 		all.Refused += b.Refused
 		all.Failed += b.Failed
+		all.Kept += b.Kept
 		all.Attempts += b.Attempts
 	}
-	if t := &w.discard; all.InTime != r.Total.InTime+t.InTime || all.Late != r.Total.Late+t.Late || all.Refused != r.Total.Refused+t.Refused || all.Failed != r.Total.Failed+t.Failed {
+	if t := &w.discard; all.InTime != r.Total.InTime+t.InTime || all.Late != r.Total.Late+t.Late || all.Refused != r.Total.Refused+t.Refused || all.Failed != r.Total.Failed+t.Failed || all.Kept != r.Total.Kept+t.Kept {
 		return fmt.Errorf("the series have %+v, the total %+v and before it %+v", all, r.Total, *t)
 	}
-	if all.Arrivals != all.InTime+all.Late+all.Refused+all.Failed || all.Attempts < all.Arrivals {
+	if all.Arrivals != all.InTime+all.Late+all.Refused+all.Failed+all.Kept || all.Attempts+all.Kept < all.Arrivals {
 		return fmt.Errorf("%d arrivals and %d attempts in the series, which end otherwise: %+v", all.Arrivals, all.Attempts, all)
 	}
 	return nil

@@ -31,14 +31,15 @@ type Result struct {
 }
 
 // A Tally counts. Requests have one end each: Requests = InTime + Late + Refused +
-// Failed. An attempt is what a limiter sees of a request.
+// Failed + Kept. An attempt is what a limiter sees of a request.
 type Tally struct {
 	Name     string
 	Requests uint64 // what clients wanted
 	InTime   uint64 // answered before the deadline; without one, within the objective
 	Late     uint64 // given up at the deadline, or answered after it
 	Refused  uint64 // the last attempt was refused
-	Failed   uint64 // the last attempt was lost in a restart, or its sub-requests were
+	Failed   uint64 // the last attempt was lost in a restart, failed at work, or its sub-requests did
+	Kept     uint64 // the next attempt, or the first, was kept at home by Retry.Throttle
 
 	Asked   uint64 // units of cost that the requests are
 	Granted uint64 // units of cost that got a slot, as they truly were
@@ -64,6 +65,9 @@ type TierResult struct {
 	// sub-requests. The rest was lost where it waited, in a restart.
 	Arrivals, Served, Refused uint64
 
+	Again uint64 // of Arrivals, those that whoever sends here had sent before
+	Kept  uint64 // calls in the window that whoever sends here kept at home: not among Arrivals
+
 	// Capacity is the requests per second that the resource can do, mean over the
 	// window; 0: nothing bounds it.
 	Capacity float64
@@ -80,11 +84,17 @@ type TierResult struct {
 	Stats *admission.Stats
 }
 
+// Extra returns the load that retries of whoever sends here are, per call that is sent
+// for the first time.
+func (t *TierResult) Extra() float64 {
+	return float64(t.Again) / max(float64(t.Arrivals-t.Again), 1)
+}
+
 // A Bin is a stretch of the run: what happened in it, and what was so at its end.
 type Bin struct {
-	End                                     time.Duration
-	Arrivals, InTime, Late, Refused, Failed uint64 // requests and their ends, when they happened
-	Attempts                                uint64
+	End                                           time.Duration
+	Arrivals, InTime, Late, Refused, Failed, Kept uint64 // requests and their ends, when they happened
+	Attempts                                      uint64
 
 	// Of the first tier, all instances:
 	Waiting int
@@ -114,6 +124,7 @@ func (t *Tally) add(o *Tally) {
 	t.Late += o.Late
 	t.Refused += o.Refused
 	t.Failed += o.Failed
+	t.Kept += o.Kept
 	t.Asked += o.Asked
 	t.Granted += o.Granted
 	t.Attempts += o.Attempts

@@ -104,31 +104,6 @@ func (p Patience) String() string {
 	return "patience(?)"
 }
 
-// A Retry says whether and when a client tries again after a refusal, a failure or
-// its deadline. The delay before attempt n+1 is drawn from 0 to
-// min(Max, Backoff x 2^(n-1)): full jitter (Brooker, "Exponential Backoff And
-// Jitter", 2015).
-type Retry struct {
-	Attempts int           // in all; 0 and 1 mean that nobody tries again; at most 100
-	Backoff  time.Duration // at most an hour; 0 means at once
-	Max      time.Duration // 0 means 2^10 times Backoff
-	NoJitter bool          // the whole delay, always: everybody comes back together
-
-	// Budget is the number of retries per first attempt that the population may
-	// send, to 100, with ten in reserve; 0 means as many as Attempts says.
-	Budget float64
-
-	// Obey waits at least for the Retry-After of a refusal, jittered by up to half
-	// of it as the adapters do, and does not try again where our core gives none,
-	// which says that a retry cannot win. Baselines give none and say nothing by it.
-	Obey bool
-
-	// Within bounds the request with all of its attempts, from the first arrival:
-	// no attempt starts later, and none may end later. 0: each attempt has the
-	// whole deadline, again.
-	Within time.Duration
-}
-
 // A Tier is a service: instances, each with a limiter, before one resource.
 type Tier struct {
 	Name      string
@@ -146,6 +121,7 @@ type Tier struct {
 	Service    Dist // of its own work
 	Speed      Speed
 	Contention Contention
+	Faults     []Fault // of the resource, in order of time
 
 	// Next, if set, is what a request does after its own work, its slot kept.
 	Next *Fan
@@ -164,6 +140,10 @@ type Fan struct {
 	// Wait, if set, answers with what has come after so long, if that is at least
 	// one; the request fails if nothing has.
 	Wait time.Duration
+
+	// Retry says whether a sub-request that was refused or failed is sent again. Each
+	// instance of the sender has a budget and a throttle of its own.
+	Retry Retry
 }
 
 // least is how many sub-requests must be served for an answer.

@@ -18,10 +18,13 @@ func (s *Scenario) validateSize() error {
 			span += float64(p.For)
 		}
 		span += 100 * float64(s.Tiers[i].Service.average())
+		if f := s.Tiers[i].Next; f != nil {
+			span += f.Retry.span()
+		}
 	}
 	for i := range s.Classes {
 		c := &s.Classes[i]
-		span += 100*float64(c.Service.average()) + float64(c.Retry.Attempts)*float64(c.Retry.delay(max(c.Retry.Attempts, 1)))
+		span += 100*float64(c.Service.average()) + c.Retry.span()
 	}
 	worst, why := 0.0, ""
 	most := func(n float64, format string, args ...any) {
@@ -70,8 +73,13 @@ func (a *Arrivals) peak() float64 {
 func (s *Scenario) calls(tier int) float64 {
 	n, each := 1.0, 1.0
 	for f := s.Tiers[tier].Next; f != nil; f = s.Tiers[f.Tier].Next {
-		each *= float64(max(f.N, 1))
+		each *= float64(max(f.N, 1)) * float64(max(f.Retry.Attempts, 1))
 		n += each
 	}
 	return n
+}
+
+// span is at least all that is waited between the attempts of a call, in ns.
+func (r *Retry) span() float64 {
+	return float64(r.Attempts) * float64(r.delay(max(r.Attempts, 1)))
 }

@@ -89,6 +89,9 @@ func (s *Scenario) validateTier(i int, t *Tier) error {
 	if c := t.Contention; !(c.Alpha >= 0 && c.Alpha <= 100 && c.Beta >= 0 && c.Beta <= 100 && c.Slope >= 0 && c.Slope <= 100) || c.Knee < 0 {
 		return fmt.Errorf("contention: alpha %v, beta %v, slope %v, knee %d: each is 0 to 100, the knee from 0", c.Alpha, c.Beta, c.Slope, c.Knee)
 	}
+	if err := t.validateFaults(); err != nil {
+		return err
+	}
 	if f := t.Next; f != nil {
 		switch {
 		case f.Tier <= i || f.Tier >= len(s.Tiers):
@@ -99,6 +102,9 @@ func (s *Scenario) validateTier(i int, t *Tier) error {
 			return fmt.Errorf("next: need %d is out of range: 1 to n, %d, or 0 for all", f.Need, max(f.N, 1))
 		case f.Wait < 0 || f.Wait > maxTime:
 			return fmt.Errorf("next: wait %v is out of range: 0 to %v", f.Wait, maxTime)
+		}
+		if err := f.Retry.validate(); err != nil {
+			return fmt.Errorf("next: retry: %w", err)
 		}
 	}
 	if len(t.Restarts) > maxParts {
@@ -219,14 +225,8 @@ func (s *Scenario) validateClass(c *Class) error {
 	if c.Patience > Stays {
 		return fmt.Errorf("patience %d is unknown: Leaves, Vanishes or Stays", c.Patience)
 	}
-	r := &c.Retry
-	switch {
-	case r.Attempts < 0 || r.Attempts > maxAttempts:
-		return fmt.Errorf("retry: attempts %d is out of range: 1 to %d, or 0 for 1", r.Attempts, maxAttempts)
-	case r.Backoff < 0 || r.Backoff > time.Hour || r.Max < 0 || r.Max > maxTime || r.Within < 0 || r.Within > maxTime:
-		return fmt.Errorf("retry: backoff %v, max %v, within %v are out of range: backoff 0 to 1h, the others 0 to %v", r.Backoff, r.Max, r.Within, maxTime)
-	case !(r.Budget >= 0 && r.Budget <= maxAttempts):
-		return fmt.Errorf("retry: budget %v is out of range: above 0, to %d retries per first attempt, or 0 for as many as attempts says", r.Budget, maxAttempts)
+	if err := c.Retry.validate(); err != nil {
+		return fmt.Errorf("retry: %w", err)
 	}
 	return nil
 }

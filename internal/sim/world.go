@@ -40,7 +40,9 @@ type tier struct {
 	rand      *rand.Rand // work of sub-requests
 	service   sampler
 	time      *timeline
-	mortal    bool // an instance may end, and must know what is in it
+	chance    *rand.Rand // of a fault
+	fault     int        // the index of the one that is next, or now
+	mortal    bool       // an instance may end, and must know what is in it
 
 	busy           int   // requests that the resource works on
 	taken          int   // slots that they take
@@ -64,6 +66,7 @@ type instance struct {
 	bytes   int64
 	alive   *call // what is in it, if the tier is mortal
 	down    bool
+	sender  sender  // of sub-requests
 	cold    Restart // the latest; At is when it came back
 }
 
@@ -79,7 +82,7 @@ type class struct {
 	deadlines []float64
 	objective time.Duration
 	average   float64 // of the work of a unit of size, ns
-	credit    float64 // retries in reserve. Invariant: 0 to reserve
+	sender    sender  // its Retry
 	recorded  demand  // what of the trace came in the window, ns
 	tally     *Tally
 	crowd     *crowd // nil for clients of one name, of whom the truth is told
@@ -137,9 +140,13 @@ func (w *world) newTier(i int, seed uint64) (*tier, error) {
 	t.result.Name = t.Name
 	t.service = newSampler(&w.Tiers[i].Service)
 	t.time = newTimeline(t.Speed, stream(seed, streamSpeed, i))
+	t.chance = faultStream(seed, i)
 	t.mortal = len(t.Restarts) > 0 || t.Memory > 0
 	for n := range max(t.Instances, 1) {
 		in := &instance{tier: t, index: int32(n)}
+		if t.Next != nil {
+			in.sender = newSender(t.Next.Retry)
+		}
 		if b := t.Policy.Baseline; b != nil {
 			in.queue = &queue{Baseline: *b, begun: *b}
 		} else {
@@ -178,7 +185,7 @@ func (w *world) newClass(i int, seed uint64) *class {
 	if n := len(c.Deadlines); n > 0 {
 		c.deadlines = shares(n, func(i int) float64 { return c.Deadlines[i].Share })
 	}
-	c.credit = reserve
+	c.sender = newSender(c.Retry)
 	c.advance()
 	return c
 }

@@ -110,24 +110,6 @@ func weighted(n strictyaml.Node, key, example string, add func(n strictyaml.Node
 	}
 }
 
-func retry(n strictyaml.Node) (t sim.Retry) {
-	if !n.Present() {
-		return t
-	}
-	m := n.Map()
-	defer m.Done()
-	t.Attempts = int(m.Need("attempts", "3").Whole(1, 100))
-	t.Backoff = m.Get("backoff").Span(0, time.Hour)
-	t.Max = m.Get("max").Span(0, month)
-	t.Budget = m.Get("budget").Number(0, 100)
-	t.Obey = m.Get("obey").Bool()
-	t.Within = m.Get("within").Span(1, month)
-	if n := m.Get("jitter"); n.Present() {
-		t.NoJitter = !n.Bool()
-	}
-	return t
-}
-
 // arrivals reads a rate, or a mapping that changes one.
 func (r *reader) arrivals(n strictyaml.Node, c *sim.Class) (a sim.Arrivals) {
 	if !n.Present() {

@@ -181,11 +181,12 @@ func (r *reader) subject(c *Criterion, n strictyaml.Node, text string) bool {
 type unit uint8
 
 const (
-	count unit = iota // requests
-	share             // 0 to 1
-	span              // in seconds, written as a duration
-	size              // bytes
-	rate              // per second
+	count  unit = iota // requests
+	share              // 0 to 1
+	span               // in seconds, written as a duration
+	size               // bytes
+	rate               // per second
+	factor             // of another number, 0 and more
 )
 
 func (u unit) parse(text string) (float64, error) {
@@ -208,6 +209,12 @@ func (u unit) parse(text string) (float64, error) {
 			return 0, fmt.Errorf("%q is not a whole number", text)
 		}
 		return float64(v), nil
+	case factor:
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(v >= 0 && v <= 1e9) {
+			return 0, fmt.Errorf("%q is not a number, such as 1.1", text)
+		}
+		return v, nil
 	}
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v >= 0 && v <= 2) {
@@ -220,7 +227,7 @@ func (u unit) format(v float64) string {
 	switch u {
 	case span:
 		return strictyaml.Short(time.Duration(v * float64(time.Second)).Round(10 * time.Microsecond))
-	case share:
+	case share, factor:
 		return strconv.FormatFloat(v, 'f', 4, 64)
 	case rate:
 		return strconv.FormatFloat(v, 'f', 1, 64) + "/s"

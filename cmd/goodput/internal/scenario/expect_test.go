@@ -38,13 +38,13 @@ func result(policy string, seed uint64) *sim.Result {
 		Policy: policy, Seed: seed, Window: 10 * time.Second, Ended: 11 * time.Second, Capacity: 1200,
 		Classes: make([]sim.Tally, 2),
 		Tiers: []sim.TierResult{
-			{Name: "front", PeakQueue: 480, PeakBytes: 3 << 20, PeakInUse: 60, PeakBehind: 5, PeakAge: 400 * time.Millisecond, Restarts: 1},
-			{Name: "back", PeakQueue: 90, PeakBytes: 4 << 20, PeakInUse: 61, PeakBehind: 4, PeakAge: 300 * time.Millisecond, Restarts: 2},
+			{Name: "front", PeakQueue: 480, PeakBytes: 3 << 20, PeakInUse: 60, PeakBehind: 5, PeakAge: 400 * time.Millisecond, Restarts: 1, Arrivals: 500, Again: 100},
+			{Name: "back", PeakQueue: 90, PeakBytes: 4 << 20, PeakInUse: 61, PeakBehind: 4, PeakAge: 300 * time.Millisecond, Restarts: 2, Arrivals: 6400, Again: 6300},
 		},
 	}
 	r.Groups = []sim.GroupResult{{Name: "alone"}, {Name: "other", Units: 60, PeakInUse: 59, Used: 60 * 10 * 0.875}}
 	r.Total = sim.Tally{
-		Requests: 36_000, InTime: 11_400, Late: 600, Refused: 23_000, Failed: 1000, Attempts: 40_000, Served: 12_000,
+		Requests: 36_000, InTime: 11_400, Late: 600, Refused: 22_100, Failed: 1000, Kept: 900, Attempts: 40_000, Served: 12_000,
 		Work: 100 * time.Second, Wasted: 5 * time.Second, Parts: 11_400 * 0.75, Asked: 72_000, Granted: 24_000,
 	}
 	r.Classes[0] = sim.Tally{Requests: 1000, InTime: 900, Refused: 100}
@@ -79,16 +79,21 @@ func TestCriteria(t *testing.T) {
 		{"goodput.in_time <= 11400", true, "11400"},
 		{"goodput.in_time > 11399", true, "11400"},
 		{"goodput.late == 600", true, "600"},
-		{"goodput.refused between 22000 and 23000", true, "23000"},
-		{"goodput.refused between 23001 and 24000", false, "23000"},
+		{"goodput.refused between 22000 and 22100", true, "22100"},
+		{"goodput.refused between 22101 and 24000", false, "22100"},
 		{"goodput.failed == 1000", true, "1000"},
 		{"goodput.attempts == 40000", true, "40000"},
 		{"goodput.served == 12000", true, "12000"},
+		{"goodput.kept == 900", true, "900"},
+		{"goodput.kept_share == 0.025", true, "0.0250"},
+		{"goodput.attempts_per_request < 1.12", true, "1.1111"},
+		{"goodput.front.extra_load == 0.25", true, "0.2500"},
+		{"goodput.extra_load == 63", true, "63.0000"}, // of the tier that has most
 		// 11,400 in 10 s against 1,200/s.
 		{"goodput.ratio == 0.95", true, "0.9500"},
 		{"goodput.ratio >= 0.96", false, "0.9500"},
 		{"goodput.in_time_share < 0.32", true, "0.3167"},
-		{"goodput.refused_share between 0.63 and 0.64", true, "0.6389"},
+		{"goodput.refused_share between 0.61 and 0.62", true, "0.6139"},
 		{"goodput.wasted_share == 0.05", true, "0.0500"},
 		{"goodput.parts_share == 0.75", true, "0.7500"},
 		{"goodput.capacity == 1200/s", true, "1200.0/s"},
@@ -150,7 +155,7 @@ func TestCriteria(t *testing.T) {
 func TestEveryMetric(t *testing.T) {
 	for _, name := range metricNames() {
 		f := expecting(t, fmt.Sprintf("goodput.%s %s", name, map[unit]string{
-			count: ">= 0", share: ">= 0", span: ">= 0s", size: ">= 0", rate: ">= 0/s",
+			count: ">= 0", share: ">= 0", span: ">= 0s", size: ">= 0", rate: ">= 0/s", factor: ">= 0",
 		}[metrics[name].unit]))
 		if v := f.Judge([]*sim.Result{result("goodput", 1)})[0]; !v.Holds {
 			t.Errorf("%s has no value: %v", name, v)

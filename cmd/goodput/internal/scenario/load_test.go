@@ -265,6 +265,12 @@ func TestWords(t *testing.T) {
 	words("load: 1x\ncompare: [{fifo: {limit: WORD}}]", func(f *File) any { return f.Compare[0].Tiers[0].Baseline.Limit }, map[string]any{
 		"unbounded": sim.Unbounded, "7": 7,
 	})
+	words("load: 1x\nretry: {attempts: 2, budget: WORD}", class(func(c sim.Class) any { return c.Retry.Budget }), map[string]any{
+		"0": sim.Budget{}, "0.2": sim.Budget{Ratio: 0.2}, "{ratio: 0.2}": sim.Budget{Ratio: 0.2},
+	})
+	words("load: 1x\nretry: {attempts: 2, throttle: WORD}", class(func(c sim.Class) any { return c.Retry.Throttle }), map[string]any{
+		"1.5": sim.Throttle{K: 1.5}, "{k: 1.5}": sim.Throttle{K: 1.5},
+	})
 	words("load: 1x\nretry: {attempts: 2, jitter: WORD}", class(func(c sim.Class) any { return c.Retry.NoJitter }), map[string]any{
 		"true": false, "false": true,
 	})

@@ -32,16 +32,22 @@ var metrics = map[string]metric{
 	"late":     counted(func(t *sim.Tally) uint64 { return t.Late }),
 	"refused":  counted(func(t *sim.Tally) uint64 { return t.Refused }),
 	"failed":   counted(func(t *sim.Tally) uint64 { return t.Failed }),
+	"kept":     counted(func(t *sim.Tally) uint64 { return t.Kept }),
 	"attempts": counted(func(t *sim.Tally) uint64 { return t.Attempts }),
 	"served":   counted(func(t *sim.Tally) uint64 { return t.Served }),
 	"asked":    counted(func(t *sim.Tally) uint64 { return t.Asked }),
 	"granted":  counted(func(t *sim.Tally) uint64 { return t.Granted }),
 
 	"in_time_share": shared(func(t *sim.Tally) (part, whole float64) { return float64(t.InTime), float64(t.Requests) }),
+	"kept_share":    shared(func(t *sim.Tally) (part, whole float64) { return float64(t.Kept), float64(t.Requests) }),
 	"refused_share": shared(func(t *sim.Tally) (part, whole float64) { return float64(t.Refused), float64(t.Requests) }),
 	"wasted_share":  shared(func(t *sim.Tally) (part, whole float64) { return t.Wasted.Seconds(), t.Work.Seconds() }),
 	"steady_share":  {unit: share, tally: (*sim.Tally).Steady},
 	"parts_share":   shared(func(t *sim.Tally) (part, whole float64) { return t.Parts, float64(t.InTime) }),
+
+	"attempts_per_request": {unit: factor, tally: func(t *sim.Tally) (float64, bool) {
+		return float64(t.Attempts) / float64(t.Requests), t.Requests > 0
+	}},
 
 	"p50":      quantile(0.5, func(t *sim.Tally) *hist.Histogram { return &t.Latency }),
 	"p99":      quantile(0.99, func(t *sim.Tally) *hist.Histogram { return &t.Latency }),
@@ -59,6 +65,7 @@ var metrics = map[string]metric{
 	"peak_age":    {unit: span, tier: func(t *sim.TierResult) float64 { return t.PeakAge.Seconds() }},
 	"peak_used":   {unit: count, group: func(_ *sim.Result, g *sim.GroupResult) (float64, bool) { return float64(g.PeakInUse), g.Units > 0 }},
 	"used_share":  {unit: share, group: func(r *sim.Result, g *sim.GroupResult) (float64, bool) { return g.Share(r.Window) }},
+	"extra_load":  {unit: factor, tier: (*sim.TierResult).Extra},
 	"restarts":    {unit: count, tier: func(t *sim.TierResult) float64 { return float64(t.Restarts) }},
 }
 

@@ -14,7 +14,7 @@ import (
 // tierKeys stand under an item of tiers or, in the short form, at the top.
 var tierKeys = []string{
 	"instances", "policy", "objective", "slots", "service", "speed", "contention",
-	"restarts", "memory", "killed",
+	"faults", "restarts", "memory", "killed",
 }
 
 // tiers reads the services: those of the list, or the one at the top.
@@ -61,6 +61,7 @@ func (r *reader) tier(m *strictyaml.Map, name string) {
 	t.Service = distribution(m.Get("service"))
 	t.Speed = speed(m.Get("speed"))
 	t.Contention = contention(m.Get("contention"))
+	t.Faults = faults(m.Get("faults"))
 	for _, n := range m.Get("restarts").List(maxParts) {
 		t.Restarts = append(t.Restarts, restart(n, true))
 	}
@@ -181,6 +182,8 @@ func (r *reader) next(n strictyaml.Node, t *sim.Tier) {
 		N:    int(m.Get("n").Whole(1, 10_000)),
 		Need: int(m.Get("need").Whole(1, 10_000)),
 		Wait: m.Get("wait").Span(time.Microsecond, month),
+
+		Retry: retry(m.Get("retry")),
 	}
 }
 
