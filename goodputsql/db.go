@@ -1,0 +1,142 @@
+package goodputsql
+
+import (
+	"context"
+	"database/sql"
+)
+
+// ExecContext executes a statement that returns no rows.
+func (db *DB) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	site := caller()
+	r, err := db.riding(ctx, site)
+	if err != nil {
+		return nil, err
+	}
+	if r != nil {
+		return r.on.conn.ExecContext(ctx, query, args...)
+	}
+	h := new(hold)
+	if err := h.begin(ctx, db, OfExec, site); err != nil {
+		return nil, err
+	}
+	err = errUnwound // until the driver returns
+	defer func() {
+		if h.claim() {
+			h.giveBack(err)
+		}
+	}()
+	var res sql.Result
+	for left := 0; ; {
+		res, err = h.conn.ExecContext(h.ctx, query, args...)
+		if err == nil || !h.again(err, &left) {
+			return res, err
+		}
+	}
+}
+
+// QueryContext executes a query. Its slot and connection are held until the rows are read
+// to their end or closed, or ctx is over: see Rows.
+func (db *DB) QueryContext(ctx context.Context, query string, args ...any) (*Rows, error) {
+	return db.query(ctx, caller(), query, args)
+}
+
+func (db *DB) query(ctx context.Context, site uintptr, query string, args []any) (*Rows, error) {
+	r, err := db.riding(ctx, site)
+	if err != nil {
+		return nil, err
+	}
+	rows := new(Rows)
+	if r != nil {
+		rows.rows, err = r.on.conn.QueryContext(ctx, query, args...)
+		if err != nil {
+			return nil, err
+		}
+		return rows, nil
+	}
+	h := &rows.hold
+	if err := h.begin(ctx, db, OfRows, site); err != nil {
+		return nil, err
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			h.lose()
+		}
+	}()
+	for left := 0; ; {
+		rows.rows, err = h.conn.QueryContext(h.ctx, query, args...)
+		if err == nil || !h.again(err, &left) {
+			break
+		}
+	}
+	returned = true
+	if err != nil {
+		h.claim()
+		h.giveBack(err)
+		return nil, err
+	}
+	h.watch()
+	return rows, nil
+}
+
+// QueryRowContext executes a query that is expected to return one row at most. It always
+// returns a Row; errors are kept until its Scan, which also gives back its slot and connection.
+func (db *DB) QueryRowContext(ctx context.Context, query string, args ...any) *Row {
+	rows, err := db.query(ctx, caller(), query, args)
+	return &Row{rows: rows, err: err}
+}
+
+// BeginTx begins a transaction. Its slot and connection are held until it is committed or
+// rolled back, or ctx is over. Tx, the method, is harder to get wrong. opts may be nil.
+func (db *DB) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) {
+	site := caller()
+	r, err := db.riding(ctx, site)
+	if err != nil {
+		return nil, err
+	}
+	if r != nil {
+		tx, err := r.on.conn.BeginTx(ctx, opts)
+		if err != nil {
+			return nil, err
+		}
+		return &Tx{Tx: tx}, nil
+	}
+	h := new(hold)
+	if err := h.begin(ctx, db, OfTx, site); err != nil {
+		return nil, err
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			h.lose()
+		}
+	}()
+	tx, err := h.beginTx(h.ctx, opts)
+	returned = true
+	if err != nil {
+		h.claim()
+		h.giveBack(err)
+		return nil, err
+	}
+	h.watch()
+	return &Tx{Tx: tx, hold: h}, nil
+}
+
+// Conn returns a connection. Its slot and connection are held until its Close, even if ctx
+// is over before: as with *sql.DB that is only for the time until there is one. Do is
+// harder to get wrong. Inside of Do it is the connection of that, and Close leaves it there.
+func (db *DB) Conn(ctx context.Context) (*Conn, error) {
+	site := caller()
+	r, err := db.riding(ctx, site)
+	if err != nil {
+		return nil, err
+	}
+	if r != nil {
+		return &Conn{Conn: r.on.conn}, nil
+	}
+	h := new(hold)
+	if err := h.begin(ctx, db, OfConn, site); err != nil {
+		return nil, err
+	}
+	return &Conn{Conn: h.conn, hold: h}, nil
+}

@@ -1,0 +1,236 @@
+package goodputsql
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/goodput/goodput"
+)
+
+// A Kind is what holds a connection.
+type Kind uint8
+
+// The kinds.
+const (
+	OfDo   Kind = iota
+	OfTx        // Tx or BeginTx
+	OfRows      // QueryContext or QueryRowContext
+	OfExec
+	OfConn
+)
+
+// String returns the kind in words.
+func (k Kind) String() string {
+	return [...]string{"Do", "a transaction", "rows", "Exec", "a connection"}[k]
+}
+
+// A Hold is a connection that is held.
+type Hold struct {
+	Kind Kind
+	Site string        // file:line of the call that took it
+	For  time.Duration // since it got its slot
+}
+
+// A hold is a slot and the connection that goes with it. Each begins once and ends
+// once, whoever is first: its user, the end of its context, or MaxHold.
+//
+// In the order of its life: slot, in the list, connection; connection, out of the list,
+// slot. So what is in the list is at most the limit, and what the pool has given to us at
+// most what is in the list.
+type hold struct {
+	db    *DB
+	ctx   context.Context // that of the call, or below it
+	scope <-chan struct{} // Done of the context that the caller gave
+	conn  *sql.Conn
+	slot  goodput.Slot // ended by who sets freed
+	span  goodput.Span
+	stop  func() bool             // takes back the hook on the end of ctx; nil if there is none
+	abort context.CancelCauseFunc // ends ctx; nil without MaxHold
+	since time.Duration           // when it got its slot
+	site  uintptr
+	kind  Kind
+	over  atomic.Bool // its end has begun
+
+	// Those of holds, under its lock.
+	prev, next *hold
+	listed     bool
+	long, cut  bool // reported; told to end
+	freed      bool // the slot has been given back, or is about to be
+}
+
+// holds is the list of all connections that are held, the oldest first, and the timer that
+// looks for old ones. It runs only while there are some.
+type holds struct {
+	sync.Mutex
+	first, last *hold
+	n           int    // in the list
+	good        uint64 // ended without an error
+	long        uint64 // were held for LongHold
+	cut         uint64 // were held for MaxHold
+	overdue     int    // in the list, without a slot
+	timer       *time.Timer
+	running     bool
+	limit       int // the idle connections that the pool was told to keep
+}
+
+// caller returns the call of the exported method that called it.
+func caller() uintptr {
+	var pc [1]uintptr
+	runtime.Callers(3, pc[:]) // over Callers, caller and the method
+	return pc[0]
+}
+
+// place returns file:line of a call.
+func place(pc uintptr) string {
+	f, _ := runtime.CallersFrames([]uintptr{pc}).Next()
+	if f.File == "" {
+		return "an unknown place"
+	}
+	return f.File + ":" + strconv.Itoa(f.Line)
+}
+
+// begin takes a slot and then a connection. If it returns an error there is nothing to end.
+func (h *hold) begin(ctx context.Context, db *DB, kind Kind, site uintptr) error {
+	h.db, h.kind, h.site, h.ctx, h.scope = db, kind, site, ctx, ctx.Done()
+	h.span = goodput.Downstream(ctx)
+	var err error
+	if h.slot, err = db.lim.Acquire(ctx); err != nil {
+		h.span.End()
+		return db.refused(ctx, err, site)
+	}
+	if db.cfg.MaxHold > 0 {
+		h.ctx, h.abort = context.WithCancelCause(ctx)
+	}
+	db.enlist(h)
+	return h.connect()
+}
+
+// connect gets the connection, or ends the hold.
+func (h *hold) connect() error {
+	got := false
+	defer func() {
+		if !got { // a driver that panics
+			h.over.Store(true)
+			h.leave(errUnwound)
+		}
+	}()
+	conn, err := h.db.connect(h.ctx)
+	got = true
+	if err != nil {
+		h.over.Store(true)
+		h.leave(err)
+		return err
+	}
+	h.conn = conn
+	return nil
+}
+
+// again reports whether a statement that failed with err is to be sent on another
+// connection, which the hold then has. most is what is left of the attempts, 0 at first.
+//
+// database/sql tries twice on what the pool has, and then on a new connection. Nobody
+// else can ask the pool for a new one; but a bad connection leaves it, so after as many
+// attempts as it had idle ones there is none but new ones.
+func (h *hold) again(err error, left *int) bool {
+	if !errors.Is(err, driver.ErrBadConn) {
+		return false
+	}
+	if *left == 0 {
+		*left = 3 + h.db.pool.Stats().Idle
+	}
+	if *left--; *left == 0 {
+		return false
+	}
+	h.conn.Close() //nolint:errcheck // database/sql has closed it
+	conn, err := h.db.connect(h.ctx)
+	if err != nil {
+		return false
+	}
+	h.conn = conn
+	return true
+}
+
+// watch makes the end of the context the end of the hold. It is called before anything
+// else may end it.
+func (h *hold) watch() {
+	if h.ctx.Done() != nil {
+		h.stop = context.AfterFunc(h.ctx, h.onContextEnd)
+	}
+}
+
+// onContextEnd waits for what database/sql does at the end of a context, closing rows or
+// rolling back, and then gives everything back.
+func (h *hold) onContextEnd() {
+	if h.over.Swap(true) {
+		return
+	}
+	if h.kind == OfTx {
+		discardUnlessReset(h.conn)
+	}
+	h.giveBack(context.Cause(h.ctx))
+}
+
+// discardUnlessReset closes a connection whose transaction is being rolled back, unless
+// the driver can tell whether that went well. That is what database/sql does
+// (Tx.awaitDone), but it does it later than the connection is ours to close.
+func discardUnlessReset(conn *sql.Conn) {
+	conn.Raw(func(dc any) error { //nolint:errcheck // it is closed, or about to be
+		_, resets := dc.(driver.SessionResetter)
+		_, validates := dc.(driver.Validator)
+		if resets && validates {
+			return nil
+		}
+		return driver.ErrBadConn
+	})
+}
+
+// claim makes the caller the one who ends the hold. The hook is taken back before
+// anything is released: a cancel that comes now must not hit whoever is next.
+func (h *hold) claim() bool {
+	if h.over.Swap(true) {
+		return false
+	}
+	if h.stop != nil {
+		h.stop()
+	}
+	return true
+}
+
+// giveBack returns the connection and then the slot. err is how the work ended.
+func (h *hold) giveBack(err error) {
+	// It waits for rows and transactions that are open on it.
+	if h.conn.Close() != nil {
+		h.db.settle() // who was first may not be done
+	}
+	h.leave(err)
+}
+
+// leave ends a hold that has no connection any more.
+func (h *hold) leave(err error) {
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	if err != nil && h.ctx.Err() != nil {
+		err = h.ctx.Err()
+	}
+	mine := h.db.delist(h, err == nil)
+	if h.abort != nil {
+		h.abort(nil)
+	}
+	if mine {
+		h.slot.Fail(err)
+		h.span.End()
+	}
+}
+
+// describe returns the hold as of now.
+func (h *hold) describe(now time.Duration) Hold {
+	return Hold{Kind: h.kind, Site: place(h.site), For: now - h.since}
+}

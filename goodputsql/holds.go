@@ -1,0 +1,166 @@
+package goodputsql
+
+import (
+	"context"
+	"time"
+)
+
+// enlist adds a hold, which has a slot and no connection yet.
+func (db *DB) enlist(h *hold) {
+	l := &db.holds
+	l.Lock()
+	defer l.Unlock()
+	h.since = db.now() // under the lock, so that the list is in order
+	h.listed, h.prev = true, l.last
+	if l.last != nil {
+		l.last.next = h
+	} else {
+		l.first = h
+	}
+	l.last = h
+	l.n++
+	if !l.running {
+		l.running = true
+		if l.timer == nil {
+			l.timer = time.AfterFunc(db.cfg.LongHold, db.sweep)
+		} else {
+			l.timer.Reset(db.cfg.LongHold)
+		}
+	}
+}
+
+// delist takes out a hold whose connection is back, and reports whether its slot is still
+// to be ended, by the caller.
+func (db *DB) delist(h *hold, good bool) bool {
+	l := &db.holds
+	l.Lock()
+	defer l.Unlock()
+	if h.prev != nil {
+		h.prev.next = h.next
+	} else {
+		l.first = h.next
+	}
+	if h.next != nil {
+		h.next.prev = h.prev
+	} else {
+		l.last = h.prev
+	}
+	h.prev, h.next, h.listed = nil, nil, false
+	l.n--
+	if good {
+		l.good++
+	}
+	if h.freed {
+		l.overdue--
+		return false
+	}
+	h.freed = true
+	return true
+}
+
+// sweep looks for what is held too long, and says when to look again. It runs in the
+// goroutine of the timer.
+func (db *DB) sweep() {
+	var long []Hold
+	var cut, late []*hold
+	l := &db.holds
+	l.Lock()
+	now, next := db.now(), db.cfg.LongHold
+	for h := l.first; h != nil; h = h.next {
+		age := now - h.since
+		if age < db.cfg.LongHold {
+			next = min(next, db.cfg.LongHold-age) // the others are younger
+			break
+		}
+		if !h.long {
+			h.long = true
+			l.long++
+			long = append(long, h.describe(now))
+		}
+		due := db.cfg.MaxHold
+		switch {
+		case due == 0 || h.freed:
+			continue
+		case h.cut:
+			due += grace
+		}
+		switch {
+		case age < due:
+			next = min(next, due-age)
+		case h.cut:
+			h.freed = true
+			l.overdue++
+			late = append(late, h)
+		default:
+			h.cut = true
+			l.cut++
+			cut = append(cut, h)
+			next = min(next, grace)
+		}
+	}
+	if l.running = l.first != nil; l.running {
+		l.timer.Reset(max(next, minHold))
+	}
+	l.Unlock()
+
+	for _, h := range cut {
+		h.abort(ErrHeldTooLong)
+		if h.kind == OfDo || h.kind == OfConn {
+			go h.discard() // it waits for the statement that runs
+		}
+	}
+	for _, h := range late {
+		h.slot.Fail(ErrHeldTooLong)
+		h.span.End()
+	}
+	for _, one := range long {
+		if db.cfg.OnLongHold != nil {
+			go db.cfg.OnLongHold(one)
+		}
+	}
+	db.follow()
+}
+
+// follow makes the pool keep as many idle connections as the limit is now.
+func (db *DB) follow() {
+	limit := db.lim.Stats().Limit
+	l := &db.holds
+	l.Lock()
+	changed := limit != l.limit
+	l.limit = limit
+	l.Unlock()
+	if changed {
+		db.keepIdle(limit)
+	}
+}
+
+// settle waits until a connection that database/sql discards by itself, and which is no
+// longer ours to close, is closed: until the pool has given out no more than the others
+// hold. That takes a driver a system call or two, so after 50 ms somebody is using the
+// pool past us, and there is nothing to wait for.
+func (db *DB) settle() {
+	for pause := 50 * time.Microsecond; pause <= 25*time.Millisecond; pause *= 2 {
+		db.holds.Lock()
+		others := db.holds.n - 1
+		db.holds.Unlock()
+		if db.pool.Stats().InUse <= others {
+			return
+		}
+		time.Sleep(pause)
+	}
+}
+
+// heldBy returns a hold of the same request as ctx, or, where there is but one slot, the
+// one that has it. It returns false if nothing of the kind is known.
+func (db *DB) heldBy(ctx context.Context, alone bool) (Hold, bool) {
+	scope := ctx.Done()
+	l := &db.holds
+	l.Lock()
+	defer l.Unlock()
+	for h := l.first; h != nil; h = h.next {
+		if alone || scope != nil && h.scope == scope {
+			return h.describe(db.now()), true
+		}
+	}
+	return Hold{}, false
+}

@@ -1,0 +1,92 @@
+package goodputsql
+
+import (
+	"database/sql"
+	"errors"
+)
+
+// Rows are the *sql.Rows of a query, with the slot and the connection they hold. Both are given
+// back when Next or NextResultSet finds nothing more, at Close, and when the context of the
+// query is over: rows that somebody forgot to close end with their request. The methods
+// are those of *sql.Rows and, but for Close, not for concurrent use.
+type Rows struct {
+	rows *sql.Rows
+	hold hold // without a db: the rows ride on the connection of Do
+}
+
+// Next prepares the next row for Scan. See sql.Rows.Next.
+func (r *Rows) Next() bool { return r.rows.Next() || r.ended() }
+
+// NextResultSet prepares the next result set. See sql.Rows.NextResultSet.
+func (r *Rows) NextResultSet() bool { return r.rows.NextResultSet() || r.ended() }
+
+// ended gives back what the rows hold if database/sql has closed them; after the last row there may be
+// another result set. It returns false.
+func (r *Rows) ended() bool {
+	if r.hold.db == nil {
+		return false
+	}
+	if _, err := r.rows.Columns(); err != nil && r.hold.claim() { // they are closed
+		r.hold.giveBack(r.rows.Err())
+	}
+	return false
+}
+
+// Scan copies the columns of the current row. See sql.Rows.Scan.
+func (r *Rows) Scan(dest ...any) error { return r.rows.Scan(dest...) }
+
+// Err returns the error that ended the rows, if one did. See sql.Rows.Err.
+func (r *Rows) Err() error { return r.rows.Err() }
+
+// Columns returns the names of the columns. See sql.Rows.Columns.
+func (r *Rows) Columns() ([]string, error) { return r.rows.Columns() }
+
+// ColumnTypes returns what is known of the columns. See sql.Rows.ColumnTypes.
+func (r *Rows) ColumnTypes() ([]*sql.ColumnType, error) { return r.rows.ColumnTypes() }
+
+// Close closes the rows and gives back what they hold. It may be called more than once.
+func (r *Rows) Close() error {
+	if r.hold.db == nil || !r.hold.claim() {
+		return r.rows.Close()
+	}
+	err := r.rows.Close()
+	ended := r.rows.Err()
+	if ended == nil {
+		ended = err
+	}
+	r.hold.giveBack(ended)
+	return err
+}
+
+// A Row is the result of QueryRowContext.
+type Row struct {
+	rows *Rows
+	err  error
+}
+
+// Scan copies the columns of the first row and gives back what the query holds. It returns
+// sql.ErrNoRows if there is none. See sql.Row.Scan.
+func (r *Row) Scan(dest ...any) error {
+	if r.err != nil {
+		return r.err
+	}
+	defer r.rows.Close() //nolint:errcheck // the error that counts is returned below
+	for _, d := range dest {
+		if _, raw := d.(*sql.RawBytes); raw {
+			return errors.New("goodputsql: RawBytes would be gone when Row.Scan returns: scan into a []byte")
+		}
+	}
+	if !r.rows.Next() {
+		if err := r.rows.Err(); err != nil {
+			return err
+		}
+		return sql.ErrNoRows
+	}
+	if err := r.rows.Scan(dest...); err != nil {
+		return err
+	}
+	return r.rows.Close()
+}
+
+// Err returns the error of the query, without scanning.
+func (r *Row) Err() error { return r.err }

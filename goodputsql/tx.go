@@ -1,0 +1,68 @@
+package goodputsql
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+)
+
+// A Tx is a *sql.Tx with the slot and the connection it holds. They are given back by the
+// Commit and Rollback of the Tx, and when the context that began it is over, which rolls
+// back. The *sql.Tx in it is for what needs one; its own Commit and Rollback leave the slot
+// until then.
+type Tx struct {
+	*sql.Tx
+	hold *hold // nil: it rides on the connection of Do
+}
+
+// Commit commits the transaction. See sql.Tx.Commit.
+func (t *Tx) Commit() error { return t.end(t.Tx.Commit) }
+
+// Rollback rolls the transaction back: the work counts as done, not as failed. See
+// sql.Tx.Rollback.
+func (t *Tx) Rollback() error { return t.end(t.Tx.Rollback) }
+
+func (t *Tx) end(how func() error) error {
+	if t.hold == nil || !t.hold.claim() {
+		return how()
+	}
+	err := how()
+	if errors.Is(err, sql.ErrTxDone) {
+		discardUnlessReset(t.hold.conn) // the end of the context was first, and may not be done
+	}
+	t.hold.giveBack(err)
+	return err
+}
+
+// A Conn is a *sql.Conn with its slot. Both are given back by the Close of the Conn; that of
+// the *sql.Conn in it leaves the slot.
+type Conn struct {
+	*sql.Conn
+	hold *hold // nil: it rides on the connection of Do
+}
+
+// Close waits for what still runs on the connection and gives it back, and then the slot.
+// Another Close returns sql.ErrConnDone.
+func (c *Conn) Close() error {
+	switch {
+	case c.hold == nil:
+		return nil
+	case !c.hold.claim():
+		return sql.ErrConnDone
+	}
+	c.hold.giveBack(nil)
+	return nil
+}
+
+// discard closes a connection when the statement that runs on it returns, so that it does
+// not come back into the pool.
+func (h *hold) discard() {
+	h.conn.Raw(func(any) error { return driver.ErrBadConn }) //nolint:errcheck // it is closed
+}
+
+// lose ends the hold of a driver that panicked inside of a statement. database/sql never
+// takes back the connection then, and would wait for it for ever.
+func (h *hold) lose() {
+	h.over.Store(true)
+	h.leave(errUnwound)
+}
