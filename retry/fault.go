@@ -1,26 +1,131 @@
 package retry
 
-import "time"
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
 
-// A Fault is how an attempt ended, as far as it matters for another one.
+	"github.com/goodput/goodput"
+)
+
+// A Fault is how an attempt ended, as far as it matters for another one. The zero value
+// of each field is the careful one: it may have been executed, and executing it twice
+// may do harm. HTTPFault makes one of a response.
 type Fault struct {
-	Err         error // of the transport; nil if there was an answer
+	Err         error // nil if there was an answer
 	Status      int   // of HTTP; 0 without one
-	Code        Code  // of gRPC; OK without one
+	Code        Code  // of gRPC; 0 is OK
 	NotExecuted bool  // the server says so: Goodput-Rejected and the like
-	Idempotent  bool  // executing it twice does no more than once
-	Sent        bool  // some of the request may have reached the server
+	Unsent      bool  // nothing of the request has reached the server
+	Idempotent  bool  // executing it twice does no more than once; see also the function
+	NoRewind    bool  // the body of the request is gone, and cannot be sent again
+	Shed        bool  // the server refused it for load; that alone is no promise that it did not execute it
+	OwnTime     bool  // the attempt had less time than its call: that it took too long does not end the call
 	Hint        Hint  // what the server said about when
 }
 
-// A Code is a status of gRPC.
+// A Code is a status of gRPC: retry.Code(status.Code(err)).
 type Code uint8
 
-// A Hint is what a server said about when to come back; the zero Hint is nothing.
-type Hint struct {
-	After time.Duration
-	Said  bool // After counts
-	Never bool // do not try again
+var codes = [...]string{
+	"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND",
+	"ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+	"ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS",
+	"UNAUTHENTICATED",
+}
+
+// String returns the name of the code as gRPC spells it.
+func (c Code) String() string {
+	if int(c) < len(codes) {
+		return codes[c]
+	}
+	return "code " + strconv.Itoa(int(c))
+}
+
+// HTTPFault reads a response: its status, what it says about when, and the markers of
+// those who refuse work for load,
+//
+//	Goodput-Rejected                  not executed; without Retry-After, and not draining: never again
+//	Finagle-Http-Nack                 not executed
+//	Finagle-Http-Nonretryable-Nack    not executed, never again
+//	X-Envoy-Overloaded                shed, which is no promise: it may come from further down
+//	Admission-Control (Skipper)       shed, the same
+//
+// and of gRPC in a response without a body (Trailers-Only), Grpc-Status and
+// Grpc-Retry-Pushback-Ms. now is used if the response has no Date.
+func HTTPFault(status int, h http.Header, now time.Time) Fault {
+	f := Fault{Status: status, Hint: HTTPHint(h, now)}
+	if v := h["Grpc-Status"]; len(v) > 0 && status == http.StatusOK {
+		f.Status, f.Code = 0, codeOf(v[0])
+		if v := h["Grpc-Retry-Pushback-Ms"]; len(v) > 0 {
+			f.Hint = GRPCHint(v[0])
+		}
+	} else if status < 400 {
+		return f // the markers belong to refusals
+	}
+	if v := h["Goodput-Rejected"]; len(v) > 0 {
+		f.NotExecuted, f.Shed = true, true
+		f.Hint.Exact = f.Hint.Said // it is spread where it is made
+		if !f.Hint.Said && v[0] != "draining" {
+			f.Hint.Never = true
+		}
+	}
+	if len(h["Finagle-Http-Nack"]) > 0 {
+		f.NotExecuted, f.Shed = true, true
+	}
+	if len(h["Finagle-Http-Nonretryable-Nack"]) > 0 {
+		f.NotExecuted, f.Shed, f.Hint.Never = true, true, true
+	}
+	if len(h["X-Envoy-Overloaded"]) > 0 || len(h["Admission-Control"]) > 0 {
+		f.Shed = true
+	}
+	return f
+}
+
+func codeOf(s string) Code {
+	if n, err := strconv.ParseUint(s, 10, 8); err == nil {
+		return Code(n)
+	}
+	return 2 // UNKNOWN, as in gRPC for a status that is none
+}
+
+// filled returns f with what its error says by itself: a mark of Never, NotExecuted or
+// After, a refusal by a limiter, a call that a Throttle kept, and a call inside that
+// has made its attempts.
+func (f Fault) filled() Fault {
+	if f.Err == nil {
+		return f
+	}
+	var inner *Error
+	if errors.As(f.Err, &inner) {
+		g := inner.fault
+		f.Status, f.Code, f.NoRewind = g.Status, g.Code, f.NoRewind || g.NoRewind
+		f.NotExecuted, f.Unsent = f.NotExecuted || g.NotExecuted, f.Unsent || g.Unsent
+		f.Shed = f.Shed || g.Shed
+		f.hint(g.Hint)
+	}
+	var rej *goodput.Rejection
+	if errors.As(f.Err, &rej) {
+		f.NotExecuted, f.Shed = true, true
+		f.hint(Hint{
+			After: rej.RetryAfter, Said: rej.RetryAfter > 0, Never: rej.RetryAfter <= 0,
+			Exact: rej.Reason == goodput.OverQuota,
+		})
+	}
+	var m *marked
+	if errors.As(f.Err, &m) {
+		f.NotExecuted = f.NotExecuted || m.notExecuted
+		f.hint(m.hint)
+	}
+	return f
+}
+
+// hint takes h unless f has one.
+func (f *Fault) hint(h Hint) {
+	if !f.Hint.Said && !f.Hint.Never {
+		f.Hint = h
+	}
 }
 
 // A Verdict says what a Fault allows.
@@ -33,21 +138,14 @@ const (
 	Final                    // another attempt cannot succeed, or might execute it twice
 )
 
-// Verdict is the classification table.
-func (f Fault) Verdict() Verdict { panic("not built") }
+var verdicts = [...]string{"answer", "retryable", "final"}
 
-// A Stop says why there is no further attempt.
-type Stop uint8
+// String returns the verdict in a word.
+func (v Verdict) String() string { return verdicts[v] }
 
-// Stops. Retry is none.
-const (
-	Retry     Stop = iota
-	Permanent      // the fault does not allow it
-	Attempts       // there have been enough
-	NoBudget       // too many calls are being retried already
-	TooLate        // the wait would end after the deadline of the call
-	TooLong        // the server says to come back later than MaxAfter
-	Pushback       // the server says not to come back
-	NoRewind       // the body of the request cannot be sent again
-	Gone           // the caller has left
-)
+// Verdict is the classification table: see its rows in table.go.
+func (f Fault) Verdict() Verdict {
+	f = f.filled()
+	v, _ := f.judge()
+	return v
+}

@@ -1,16 +1,34 @@
 package retry
 
 import (
-	"context"
+	"fmt"
+	"sync/atomic"
 	"time"
+)
+
+// Defaults and ranges of a Policy.
+const (
+	defaultAttempts   = 3                     // one request and two retries: SRE, chapter 21, "Per-Request Retry Budget"
+	mostAttempts      = 10                    // beyond that, waiting is another system's job: an outbox
+	defaultBackoff    = 50 * time.Millisecond // some round trips, and a client is asked again in 25 ms on average
+	mostBackoff       = time.Hour             //
+	defaultMaxBackoff = 10 * time.Second      //
+	mostMaxBackoff    = 24 * time.Hour        //
+	defaultMaxAfter   = time.Minute           // twice the longest that a limiter of ours says
+	mostMaxAfter      = 365 * 24 * time.Hour  //
+	mostTime          = 7 * 24 * time.Hour    // of PerAttempt and Total
 )
 
 // A Policy describes the attempts of a call. The zero value of each field means its
 // documented default, so the zero Policy is ready to use. It is safe for concurrent use
-// and must not be copied or changed once it is in use.
+// and must not be copied or changed once it is in use: what is out of range then panics
+// with the sentence of Validate.
 //
 // A Policy belongs to one dependency: its budget is shared by all calls made with it.
 type Policy struct {
+	// Name is that of the dependency, for errors and metrics.
+	Name string
+
 	// Attempts in all, the first one included: 1 to 10, default 3.
 	Attempts int
 
@@ -21,16 +39,18 @@ type Policy struct {
 	// MaxBackoff caps the bound: 1 ns to 24 h, default 10 s, at least Backoff.
 	MaxBackoff time.Duration
 
-	// PerAttempt bounds each attempt. 0, the default: an attempt may use all that is left.
+	// PerAttempt bounds each attempt: 0 to 7 days. 0, the default: an attempt may use all
+	// that is left.
 	PerAttempt time.Duration
 
-	// Total bounds the call with all its attempts and waits. The deadline of its context
-	// counts as well: the earlier of the two is in force, from the first attempt on, and
-	// no attempt ever gets a fresh one. Default 0: the context alone.
+	// Total bounds the call with all its attempts and waits: 0 to 7 days. The deadline of
+	// its context counts as well: the earlier of the two is in force, from the first
+	// attempt on, and no attempt ever gets a fresh one. Default 0: the context alone.
 	Total time.Duration
 
 	// MaxAfter is the longest hint of a server (Retry-After, pushback) that is waited
-	// for; a longer one ends the call, with the hint in the Error. Default 60 s.
+	// for; a longer one ends the call, with the hint in the Error. 1 ns to 365 days,
+	// default 60 s.
 	MaxAfter time.Duration
 
 	// Budget bounds the retries of all calls together. nil, the default: one of its own,
@@ -39,40 +59,65 @@ type Policy struct {
 
 	// Classify says what a failed attempt allows. nil, the default: Fault.Verdict.
 	Classify func(Fault) Verdict
+
+	// Multiply lets a call that is made inside an attempt of another one make all its
+	// attempts: three layers of four are 4 x 4 x 4 = 64 for one request. By default it
+	// makes one, and the outermost call alone repeats: 4.
+	Multiply bool
+
+	own      Budget
+	draw     func() float64 // of tests; nil: the source of the process
+	calls    atomic.Uint64
+	attempts atomic.Uint64
+	stops    [Stops]atomic.Uint64
 }
 
 // Validate returns one sentence about the first field that is out of range or
 // contradicts another, or nil.
-func (p *Policy) Validate() error { panic("not built") }
-
-// Do calls fn until it succeeds or another attempt is not allowed, and returns nil or
-// the error of the last attempt: an *Error that wraps it, if there was more than one or
-// if it says why there was no other. ctx of fn ends with the attempt; attempt counts from 1.
-//
-// What an error of fn means, fn says: see Permanent, NotExecuted and After; the rest is
-// the table of Fault.Verdict. A panic of fn goes on.
-func (p *Policy) Do(ctx context.Context, fn func(ctx context.Context, attempt int) error) error {
-	panic("not built")
+func (p *Policy) Validate() error {
+	s := p.settings()
+	switch {
+	case s.attempts < 1 || s.attempts > mostAttempts:
+		return fmt.Errorf("retry: Policy.Attempts is %d, want 1 to %d", p.Attempts, mostAttempts)
+	case s.backoff < 1 || s.backoff > mostBackoff:
+		return fmt.Errorf("retry: Policy.Backoff is %v, want 1ns to %v", p.Backoff, mostBackoff)
+	case s.maxBackoff < 1 || s.maxBackoff > mostMaxBackoff:
+		return fmt.Errorf("retry: Policy.MaxBackoff is %v, want 1ns to %v", p.MaxBackoff, mostMaxBackoff)
+	case s.maxBackoff < s.backoff:
+		return fmt.Errorf("retry: Policy.MaxBackoff is %v, want at least Backoff, which is %v", s.maxBackoff, s.backoff)
+	case p.PerAttempt < 0 || p.PerAttempt > mostTime:
+		return fmt.Errorf("retry: Policy.PerAttempt is %v, want 0 to %v", p.PerAttempt, mostTime)
+	case p.Total < 0 || p.Total > mostTime:
+		return fmt.Errorf("retry: Policy.Total is %v, want 0 to %v", p.Total, mostTime)
+	case s.maxAfter < 1 || s.maxAfter > mostMaxAfter:
+		return fmt.Errorf("retry: Policy.MaxAfter is %v, want 1ns to %v", p.MaxAfter, mostMaxAfter)
+	}
+	return s.budget.Validate()
 }
 
-// Begin starts a call whose attempts the caller makes itself, as an adapter of a
-// protocol does.
-func (p *Policy) Begin(ctx context.Context) *Call { panic("not built") }
+// settings are the fields with their defaults.
+type settings struct {
+	attempts                      int
+	backoff, maxBackoff, maxAfter time.Duration
+	budget                        *Budget
+}
 
-// A Call is one logical call with all its attempts, for one goroutine at a time.
-type Call struct{}
-
-// Attempt returns the number of the attempt, from 1.
-func (c *Call) Attempt() int { panic("not built") }
-
-// Context returns the context of this attempt: ctx as given to Begin, ended by the
-// earlier of PerAttempt and the end of the call. cancel is called when the attempt,
-// its response body included, is over.
-func (c *Call) Context() (ctx context.Context, cancel context.CancelFunc) { panic("not built") }
-
-// Again decides about another attempt after one that ended as f. It returns the word
-// Retry and has waited and counted, or says why there is no other attempt.
-func (c *Call) Again(f Fault) Stop { panic("not built") }
-
-// Done says that the server took the call: the last attempt is an answer, whatever it says.
-func (c *Call) Done() { panic("not built") }
+func (p *Policy) settings() settings {
+	s := settings{p.Attempts, p.Backoff, p.MaxBackoff, p.MaxAfter, p.Budget}
+	if s.attempts == 0 {
+		s.attempts = defaultAttempts
+	}
+	if s.backoff == 0 {
+		s.backoff = defaultBackoff
+	}
+	if s.maxBackoff == 0 {
+		s.maxBackoff = max(defaultMaxBackoff, s.backoff)
+	}
+	if s.maxAfter == 0 {
+		s.maxAfter = defaultMaxAfter
+	}
+	if s.budget == nil {
+		s.budget = &p.own
+	}
+	return s
+}

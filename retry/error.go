@@ -1,0 +1,124 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// An Error says why a call has failed and is not tried again. It wraps the error of the
+// last attempt and, if the caller has left, that of its context.
+type Error struct {
+	Name     string // of the Policy
+	Stop     Stop
+	Attempts int           // that were made
+	Took     time.Duration // with all its waits
+	Wait     time.Duration // that there was no time for: TooLate, if the deadline had not passed
+	Left     time.Duration // until the deadline, when it was decided; 0 without one
+	Hint     Hint          // of the last attempt
+	Budget   BudgetStats   // as it was, if Stop is NoBudget
+	Err      error         // of the last attempt
+
+	fault Fault  // of the call as a whole, for a call outside
+	why   string // of Permanent
+	most  int
+	after time.Duration // MaxAfter
+	ctx   error
+}
+
+// Err returns the *Error of a call that has ended, where err is what the last attempt
+// ended as.
+func (c *Call) Err(err error) error {
+	e := &Error{
+		Name: c.policy.Name, Stop: c.stop, Attempts: c.attempt, Took: time.Since(c.start),
+		Hint: c.fault.Hint, Budget: c.budget, Err: err,
+		fault: c.fault, why: c.why, most: c.settings.attempts, after: c.settings.maxAfter,
+	}
+	if c.stop == TooLate {
+		e.Wait, e.Left = c.wait, max(c.left, 0)
+	}
+	if c.stop == Gone {
+		e.ctx = c.ctx.Err()
+	}
+	if c.executed {
+		e.fault.NotExecuted, e.fault.Unsent = false, false
+	}
+	return e
+}
+
+// Error returns one sentence with the numbers that decided.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString("retry: ")
+	if e.Name != "" {
+		b.WriteString(e.Name + ": ")
+	}
+	switch e.Attempts {
+	case 0:
+		b.WriteString("not tried")
+	case 1:
+		fmt.Fprintf(&b, "tried once in %v", rounded(e.Took))
+	default:
+		fmt.Fprintf(&b, "tried %d times in %v", e.Attempts, rounded(e.Took))
+	}
+	b.WriteString(", " + e.because())
+	if (e.Hint.Said || e.Hint.Never || e.Hint.Text != "") && e.Stop != TooLong && e.Stop != Pushback {
+		fmt.Fprintf(&b, "; the server says %v", e.Hint)
+	}
+	if e.Err != nil {
+		fmt.Fprintf(&b, ": %v", e.Err)
+	}
+	return b.String()
+}
+
+// because is the reason in words.
+func (e *Error) because() string {
+	switch e.Stop {
+	case Permanent:
+		return "and not again: " + e.why
+	case Attempts:
+		return fmt.Sprintf("and not again: %d attempts are all there are", e.most)
+	case NoBudget:
+		return fmt.Sprintf("and not again: the retry budget is spent (%v)", e.Budget)
+	case TooLate:
+		if e.Left > 0 {
+			return fmt.Sprintf("and not again: the wait would take %v and %v are left", rounded(e.Wait), rounded(e.Left))
+		}
+		return "and not again: its deadline has passed"
+	case TooLong:
+		return fmt.Sprintf("and not again: the server says %v, and no more than %v is waited for", e.Hint, e.after)
+	case Pushback:
+		return fmt.Sprintf("and not again: the server says %v", e.Hint)
+	case NoRewind:
+		return "and not again: the body of the request cannot be sent a second time"
+	case Gone:
+		return "and not again: the caller has left"
+	case Nested:
+		return "and not again in here: the call outside makes the attempts (see Policy.Multiply)"
+	case Answered:
+		return "and answered"
+	}
+	return "and goes on"
+}
+
+func rounded(d time.Duration) time.Duration {
+	if d < time.Millisecond {
+		return d
+	}
+	return d.Round(100 * time.Microsecond)
+}
+
+// Unwrap returns the error of the last attempt and that of the context, as far as there
+// are any.
+func (e *Error) Unwrap() []error {
+	var all []error
+	if e.Err != nil {
+		all = append(all, e.Err)
+	}
+	if e.ctx != nil && !errors.Is(e.Err, context.Canceled) {
+		all = append(all, e.ctx)
+	}
+	return all
+}
