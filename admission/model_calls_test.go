@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/goodput/goodput/limit"
 )
 
 // The calls of the model other than offer.
@@ -15,6 +17,9 @@ func (m *model) release(e End, p *place) {
 	}
 	m.inUse, m.runs = m.inUse-max(e.Cost, 1), m.runs-1
 	m.counts.outcomes[e.Outcome]++
+	if e.Charge > 0 {
+		m.spend(min(e.Charge, limit.Max) - max(e.Cost, 1))
+	}
 	m.account(p, e)
 	m.dispatch()
 }
@@ -44,7 +49,9 @@ func (m *model) setLimit(n int) {
 		m.counts.limitChanges++
 	}
 	m.limit = n
-	m.dropAll(TooCostly, func(p *place) bool { return n > 0 && p.Cost > n || p.owner.MaxInUse > 0 && p.Cost > p.owner.MaxInUse })
+	m.dropAll(TooCostly, func(p *place) bool {
+		return n > 0 && p.Cost > n || m.beyond(p) || p.owner.MaxInUse > 0 && p.Cost > p.owner.MaxInUse
+	})
 	m.dispatch()
 }
 
@@ -203,7 +210,7 @@ func (m *model) holds(o *owner) (n int) {
 }
 
 func (m *model) lend() int {
-	if len(m.queue) > 0 || m.drain || m.lent > 0 || m.cfg.Tenants != nil || m.cfg.Reserve != (Reserve{}) {
+	if len(m.queue) > 0 || m.drain || m.lent > 0 || m.cfg.Tenants != nil || m.cfg.Reserve != (Reserve{}) || m.quota.Rate > 0 {
 		return 0
 	}
 	m.lent = max(0, m.free())
@@ -231,6 +238,9 @@ func (m *model) stats() Stats {
 		Arrivals: m.counts.arrivals, Immediate: m.counts.immediate, Dequeued: m.counts.dequeued,
 		Outcomes: m.counts.outcomes, Refusals: m.counts.refusals,
 		ExemptAdmitted: m.counts.exempt, LimitChanges: m.counts.limitChanges,
+	}
+	if m.quota.Rate > 0 {
+		s.Allowance, s.Allowed = Quota{m.quota.Rate, m.quota.burst()}, m.allowed
 	}
 	for _, p := range m.queue {
 		s.WaitingBy[p.Priority-1] += p.Cost

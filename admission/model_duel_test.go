@@ -54,6 +54,7 @@ func TestModel(t *testing.T) {
 		"no_budget", "shed", "displaced", "wait_bound", "unavailable", "draining", "deadline", "doomed", "client", "parent",
 		"quota", "replaced", "parked", "displaced by tag", "displaced by tag of a bucket", "shed at the door",
 		"granted by reserve", "revived", "clamped", "corrected",
+		"waits for the allowance", "allowed in time",
 		"sizes scales", "sizes trusted", "sizes ignored", "makes nobody late",
 	} {
 		if steps >= 1_000_000 && seen[what] < 50 {

@@ -18,6 +18,8 @@ type duel struct {
 	cfg   Config
 	pick  func(n int) int // the next choice: 0 to n-1
 
+	due     time.Duration // when the allowance is there
+	first   *place        // for whom
 	names   int
 	waiting []*duelist
 	running []*duelist
@@ -78,6 +80,7 @@ func (d *duel) config() Config {
 		Overflow:  Overflow(choose(0, 0, 0, 1, 2, 3, 4)),
 		Order:     Order(choose(0, 0, 0, 0, 1, 2, 3)),
 		Exempt:    choose(1, 3),
+		Allowance: []Quota{{}, {}, {}, {Rate: 31.4159}, {Rate: 7.3137, Burst: 3.1}, {Rate: 301.77, Burst: 1}}[d.pick(6)],
 	}
 	cfg.Durable = (cfg.Overflow == Block || cfg.Overflow == RefuseNewest) && d.pick(2) == 0
 	d.shares(&cfg)
@@ -95,9 +98,14 @@ func (d *duel) step() error {
 	if d.pick(400) == 0 {
 		d.now = max(0, d.now-5*ms) // a driver whose clock goes back
 	}
+	calls := d.awaitAllowance()
 	d.core.tick(d.now) // or what a bin has changed would be in neither numbers
 	before := numbersOf(d.core)
-	if err := d.play(before); err != nil {
+	play := d.play
+	if calls {
+		play = d.refilled
+	}
+	if err := play(before); err != nil {
 		return fmt.Errorf("%s: %w", d.last, err)
 	}
 	if err := d.compare(); err != nil {
@@ -108,14 +116,15 @@ func (d *duel) step() error {
 
 func (d *duel) play(before numbersInForce) error {
 	tick := func() { d.model.tick(d.now, before, numbersOf(d.core)) }
-	enter := func() { tick(); d.model.reorder() }
+	enter := func() { tick(); d.model.reorder(); d.model.accrued() }
+	change := func() { tick(); d.model.reorder(); d.model.accruedBefore() }
 	switch k := d.pick(100); {
 	case k < 46, d.flood && k < 78 && d.pick(2) == 0:
 		return d.offer(enter)
 	case d.was != nil && d.pick(10) == 0:
 		cfg := d.cfg
 		cfg.Tenants, d.was = d.was, nil
-		return d.reconfigure(cfg, enter)
+		return d.reconfigure(cfg, change)
 	case k < 78 && len(d.running) > 0:
 		r := take(&d.running, d.pick(len(d.running)))
 		e := End{Cost: r.cost, Exempt: r.exempt, Share: r.share(), Outcome: []Outcome{Completed, Late, Failed, Abandoned}[d.pick(4)]}
@@ -143,11 +152,11 @@ func (d *duel) play(before numbersInForce) error {
 		}
 		d.core.Observe(d.now, &d.batch)
 		d.batch.Reset()
-		enter()
+		change()
 	case k < 97:
 		return d.lendAndSettle(enter)
 	case k == 97 && d.pick(2) == 0:
-		return d.setWeight(enter)
+		return d.setWeight(change)
 	case k == 97:
 		n := d.pick(7)
 		d.last = fmt.Sprintf("setlimit %d", n)
@@ -155,10 +164,10 @@ func (d *duel) play(before numbersInForce) error {
 		if err := d.core.SetLimit(d.now, n); err != nil {
 			return err
 		}
-		enter()
+		change()
 		d.model.setLimit(n)
 	case k == 98 && d.pick(2) == 0:
-		return d.reconfigure(d.reload(), enter)
+		return d.reconfigure(d.reload(), change)
 	case k == 99 && d.pick(200) == 0:
 		queue := d.pick(2) == 0
 		d.last = fmt.Sprintf("drain %v", queue)
@@ -364,8 +373,11 @@ func (d *duel) compare() error {
 	if err := d.core.Check(); err != nil {
 		return err
 	}
+	if err := d.compareAllowance(); err != nil {
+		return err
+	}
 	got := d.core.Stats(d.now)
-	d.model.now = max(d.model.now, d.now)
+	d.model.accrue(d.now)
 	want := d.model.stats()
 	// What was measured is not the model's.
 	want.Depth, want.Overload, want.Offered, want.Load, want.RetryAfter = got.Depth, got.Overload, got.Offered, got.Load, got.RetryAfter
@@ -373,6 +385,9 @@ func (d *duel) compare() error {
 	want.ShedPriority, want.ShedCohort = got.ShedPriority, got.ShedCohort
 	want.ShedOffered, want.ShedServed = got.ShedOffered, got.ShedServed
 	want.Tenants.Active, want.Tenants.Over, want.Tenants.Level = got.Tenants.Active, got.Tenants.Over, got.Tenants.Level
+	if off := got.Allowed - want.Allowed; off > -1e-6 && off < 1e-6 {
+		want.Allowed = got.Allowed
+	}
 	if got != want {
 		return fmt.Errorf("core  %+v\nmodel %+v", got, want)
 	}
@@ -397,6 +412,7 @@ func (d *duel) finish() error {
 			d.core.Release(d.now, e)
 			tick()
 			d.model.reorder()
+			d.model.accrued()
 			d.model.release(e, r.p)
 		}
 		if err := d.compare(); err != nil {

@@ -181,6 +181,7 @@ func (m *model) unpark(o *owner) {
 // take accounts for a grant.
 func (m *model) take(p *place) {
 	m.inUse, m.runs = m.inUse+p.Cost, m.runs+1
+	m.spend(p.Cost)
 	i := p.Priority - 1
 	if inner := p.owner.inner[i]; len(inner) > 0 {
 		p.owner.v[i] = m.bucketStart(p, p.bucket)
@@ -233,11 +234,12 @@ func (m *model) account(p *place, e End) {
 	p.owner.granted += more
 }
 
-// predict is how long p would wait: what must depart before it, over the rate, or what
-// of its own is before it at the speed of its tenant.
-func (m *model) predict(p *place) time.Duration {
+// predict is how long p would wait: what must depart before it, over the rate of the slots,
+// what the allowance lacks for it and them, or what of its own is before it at the speed of
+// its tenant. The second is how long it waits for the allowance alone.
+func (m *model) predict(p *place) (wait, allowed time.Duration) {
 	if m.limit == 0 {
-		return 0
+		return 0, 0
 	}
 	own := 0
 	replaced := 0
@@ -259,13 +261,13 @@ func (m *model) predict(p *place) time.Duration {
 		own += int(others)
 	}
 	own -= replaced
-	units := p.Cost - m.free() + own + m.overtakers(p, own)
+	units := p.Cost + own + m.overtakers(p, own)
 	units += m.cost(func(q *place) bool { return q.Priority < p.Priority && !q.turn().parked })
-	wait := float64(max(units, 0)) / m.num.rate
+	long := max(float64(max(units-m.free(), 0))/m.num.slots, m.lacks(units))
 	if e := m.of(p).entitled; e < m.num.rate && own > 0 {
-		wait = max(wait, float64(own)/e)
+		long = max(long, float64(own)/e)
 	}
-	return seconds(wait)
+	return seconds(long), seconds(m.lacks(units))
 }
 
 // overtakers is the cost of other tenants that is served before what is behind the given cost

@@ -54,7 +54,8 @@ func (m *model) inTime(p *place, gone []*place) (victims []*place, ok bool) {
 	}
 	z := m.num.sizes
 	slots := float64(m.limit)
-	ahead := float64(m.overtakers(p, 0)) / m.num.rate
+	spent := m.overtakers(p, 0) // of the allowance, before the line
+	ahead := float64(spent) / m.num.slots
 	for pr := Critical; pr < p.Priority; pr++ { // those above by their sizes, but the part that waits for a ceiling
 		var cost, sized, parked float64
 		for _, q := range m.queue {
@@ -65,7 +66,7 @@ func (m *model) inTime(p *place, gone []*place) (victims []*place, ok bool) {
 				}
 			}
 		}
-		if cost > parked {
+		if spent += int(cost - parked); cost > parked {
 			ahead += (z.base*cost + z.each*sized) * z.held / slots * (1 - parked/cost)
 		}
 	}
@@ -74,13 +75,14 @@ func (m *model) inTime(p *place, gone []*place) (victims []*place, ok bool) {
 	slices.SortStableFunc(all, byDeadline)
 	own := slots * min(m.of(p).entitled/m.num.rate, 1)
 	for {
-		before, late := 0.0, false
+		before, late, costs := 0.0, false, spent
 		var longest *place // of those that may go, up to the first late one
 		for _, q := range all {
 			if q.rank() >= p.rank() && (longest == nil || z.work(q) >= z.work(longest)) {
 				longest = q
 			}
-			wait := max(ahead+before/slots, before/own)
+			costs += q.Cost
+			wait := max(ahead+before/slots, before/own, m.lacks(costs))
 			if late = longest != nil && m.now+seconds(wait+z.mean(q.Size)) > q.due(); late {
 				break
 			}

@@ -11,16 +11,18 @@ import (
 // who wait, searched for every question. It decides by itself; of the core it
 // knows only the numbers that were measured.
 type model struct {
-	cfg    Config         // with defaults
-	num    numbersInForce // those after the call, for all but the order
-	before numbersInForce
-	now    time.Duration
-	limit  int
-	inUse  int
-	runs   int
-	lent   int
-	probe  int // exempt requests in flight
-	drain  bool
+	cfg     Config         // with defaults
+	num     numbersInForce // those after the call, for all but the order
+	before  numbersInForce
+	now     time.Duration
+	limit   int
+	inUse   int
+	runs    int
+	lent    int
+	probe   int     // exempt requests in flight
+	quota   Quota   // the allowance in force
+	allowed float64 // of it, as of now
+	drain   bool
 
 	queue  []*place // in the order of offer
 	order  Order
@@ -44,7 +46,8 @@ type model struct {
 
 // numbersInForce are what the model takes from the core.
 type numbersInForce struct {
-	quantile, rate     float64
+	quantile           float64
+	rate, slots        float64 // cost per second that can be served, and that the slots could
 	depth, reach, full int
 	fixed              bool // the depth is configured
 	overload           bool
@@ -68,7 +71,7 @@ type rowNumbers struct {
 func numbersOf(c *Core) numbersInForce {
 	_, cost := c.service.request()
 	n := numbersInForce{
-		quantile: c.quantile, rate: c.rate(), depth: c.depth, reach: c.reach, full: c.derivation.Depth,
+		quantile: c.quantile, rate: c.rate(), slots: c.slotRate(), depth: c.depth, reach: c.reach, full: c.derivation.Depth,
 		overload: c.overload, fixed: c.derivation.Fixed, tight: c.derivation.Tight, cv2: c.cv2 * cost, perCost: c.load.perCost,
 		patience: c.patience(), hopeless: c.hopeless(), sized: c.service.samples > 0,
 		sizes: sizesOf(c), rows: map[*row][priorities]rowNumbers{},
@@ -118,6 +121,7 @@ func newModel(cfg Config, c *Core) *model {
 
 func (m *model) configure(cfg Config, c *Core) {
 	m.cfg = cfg.WithDefaults()
+	m.allow(m.cfg.Allowance)
 	m.share(c)
 	if m.cfg.Order != Auto {
 		m.setOrder(m.cfg.Order)
@@ -138,7 +142,8 @@ func (m *model) setOrder(o Order) {
 
 // tick is given the numbers before the call and after it.
 func (m *model) tick(now time.Duration, before, after numbersInForce) {
-	m.now, m.num, m.before = max(m.now, now), after, before
+	m.accrue(now)
+	m.num, m.before = after, before
 	m.before.perCost = after.perCost // the clock of the meters comes first
 }
 
@@ -214,14 +219,14 @@ func (m *model) free() int { return m.limit - m.inUse - m.lent }
 
 // late reports whether a wait that is predicted is longer than the time for it, and
 // with too few slots for a prediction, whether that is nearly certain.
-func (m *model) late(predicted, spare time.Duration) bool {
+func (m *model) late(predicted, allowed, spare time.Duration) bool {
 	if predicted <= spare {
 		return false
 	}
-	if !m.num.tight || spare < 0 {
+	if !m.num.tight || spare < 0 || allowed > spare {
 		return true
 	}
-	queue := departing(int(math.Round(predicted.Seconds()*m.num.rate)), pace{slots: m.num.rate, cv2: m.num.cv2})
+	queue := departing(int(math.Round(predicted.Seconds()*m.num.slots)), pace{slots: m.num.slots, cv2: m.num.cv2})
 	return queue.longer(spare.Seconds()) > 0.95
 }
 
@@ -272,11 +277,12 @@ func (m *model) offer(r Request) *place {
 		p.owner.overQuota++
 		return m.refuse(p, OverQuota)
 	}
-	if m.first() == nil && m.cost(func(q *place) bool { return q.owner == p.owner }) == 0 && p.Cost <= m.free() && p.owner.fits(p.Cost) {
+	if m.first() == nil && m.cost(func(q *place) bool { return q.owner == p.owner }) == 0 && p.Cost <= m.free() && p.owner.fits(p.Cost) && m.allows(p.Cost) {
 		m.counts.immediate++
 		p.owner.spend(p.Cost)
 		if m.cfg.Tenants == nil {
 			m.inUse, m.runs = m.inUse+p.Cost, m.runs+1
+			m.spend(p.Cost)
 		} else {
 			m.take(p)
 		}
@@ -297,10 +303,11 @@ func (m *model) enqueue(p *place) *place {
 		p.bound = m.now + m.cfg.MaxWait
 	}
 	left := p.Deadline - m.now - m.needs(p)
+	predicted, allowed := m.predict(p)
 	switch {
 	case m.limit == 0 && m.num.depth == 0:
 		return m.refuse(p, Unavailable)
-	case p.Deadline != Never && (m.planned() && left < 0 || !m.planned() && m.late(m.predict(p), left)):
+	case p.Deadline != Never && (m.planned() && left < 0 || !m.planned() && m.late(predicted, allowed, left)):
 		return m.refuse(p, NoBudget)
 	case p.Cohort > 0 && m.of(p).greedy && m.sated(p) && float64(p.Cohort-1) >= 1.125*m.of(p).cut:
 		m.seen["shed at the door"]++
@@ -358,7 +365,7 @@ func (m *model) atTheDoor(p *place) Reason {
 		return Draining
 	case p.Deadline <= m.now:
 		return Deadline
-	case m.limit > 0 && p.Cost > m.limit, p.Cost > p.owner.takeable():
+	case m.limit > 0 && p.Cost > m.limit, p.Cost > p.owner.takeable(), m.beyond(p):
 		return TooCostly
 	case p.Bytes > m.cfg.MaxBytes:
 		return TooLarge
@@ -503,6 +510,10 @@ func (m *model) dispatch() {
 			continue
 		}
 		if p.Cost > m.free() {
+			return
+		}
+		if !m.allows(p.Cost) {
+			m.seen["waits for the allowance"]++
 			return
 		}
 		m.leave(p, Admitted, None)
