@@ -3,6 +3,7 @@ package goodputhttp
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
@@ -34,21 +35,19 @@ func (b *Budget) shorten(deadline time.Time, source string) {
 	}
 }
 
-// budget returns what a request that arrived at now was given: the earliest of
-// its headers, its context and the cap; the default if none of the first two
-// says anything.
-func (s *Server) budget(r *http.Request, now time.Time, grpc bool) Budget {
-	b := Budget{grpc: grpc}
+// read takes what h says at now, and counts in errs, if it is not nil, the headers that
+// are malformed.
+func (b *Budget) read(h http.Header, now time.Time, errs *[numDialects]atomic.Uint64) {
 	for i := range dialects {
 		d := &dialects[i]
-		values := r.Header[d.header]
-		if len(values) == 0 || (i == grpcTimeout && !grpc) {
+		values := h[d.header]
+		if len(values) == 0 || (i == grpcTimeout && !b.grpc) {
 			continue
 		}
 		b.came |= 1 << i
 		left, ok, clean := d.read(values)
-		if !clean {
-			s.counts.deadlineErrors[i].Add(1)
+		if !clean && errs != nil {
+			errs[i].Add(1)
 		}
 		if !ok {
 			continue
@@ -58,6 +57,14 @@ func (s *Server) budget(r *http.Request, now time.Time, grpc bool) Budget {
 			b.shorten(now.Add(left), d.header)
 		}
 	}
+}
+
+// budget returns what a request that arrived at now was given: the earliest of
+// its headers, its context and the cap; the default if none of the first two
+// says anything.
+func (s *Server) budget(r *http.Request, now time.Time, grpc bool) Budget {
+	b := Budget{grpc: grpc}
+	b.read(r.Header, now, &s.counts.deadlineErrors)
 	if deadline, ok := r.Context().Deadline(); ok {
 		b.shorten(deadline, "context")
 	}
@@ -86,7 +93,11 @@ func (b Budget) Forward(h http.Header, now time.Time, margin time.Duration) {
 	if b.Deadline.IsZero() {
 		return
 	}
-	left := b.Deadline.Sub(now) - margin
+	b.forward(h, b.Deadline.Sub(now)-margin, new([numDialects]string))
+}
+
+// forward is Forward for what is left. The values are kept in text.
+func (b *Budget) forward(h http.Header, left time.Duration, text *[numDialects]string) {
 	write := b.given
 	if write == 0 {
 		write = 1 << envoyTimeout
@@ -101,7 +112,8 @@ func (b Budget) Forward(h http.Header, now time.Time, margin time.Duration) {
 		d := &dialects[i]
 		switch bit := uint8(1 << i); {
 		case write&bit != 0:
-			h[d.header] = []string{d.format(left)}
+			text[i] = d.format(left)
+			h[d.header] = text[i : i+1 : i+1] // who appends to it gets a copy
 		case b.came&bit != 0 && i != grpcTimeout:
 			delete(h, d.header)
 		}

@@ -25,15 +25,15 @@ type refusal struct {
 	status   int
 	grpc     string // code
 	overload bool   // Server.OverloadStatus applies
-	retry    retry
+	again    again
 	text     string
 }
 
 // What a refusal says about sending the request again.
-type retry uint8
+type again uint8
 
 const (
-	retryNever     retry = iota // it cannot win within the same limits: no Retry-After, pushback -1
+	retryNever     again = iota // it cannot win within the same limits: no Retry-After, pushback -1
 	retryAfter                  // Retry-After, pushback in milliseconds
 	retryElsewhere              // at once, on another connection: no Retry-After, no pushback
 )
@@ -99,7 +99,7 @@ func (v *visit) refuse(err error) {
 		panic("goodputhttp: no answer for the reason " + rej.Reason.String())
 	}
 	var after time.Duration
-	if f.retry == retryAfter {
+	if f.again == retryAfter {
 		after = retryIn(rej, v.grpc)
 	}
 	v.answer(f, after)
@@ -138,7 +138,7 @@ func (v *visit) answer(f *refusal, after time.Duration) {
 	h := v.w.Header()
 	h[rejectedHeader] = []string{f.reason}
 	h["Cache-Control"] = noStore
-	if v.unread || f.retry == retryElsewhere {
+	if v.unread || f.again == retryElsewhere {
 		h["Connection"] = closeConn // HTTP/2 sends GOAWAY for it
 	}
 	if v.grpc {
@@ -156,7 +156,7 @@ func (v *visit) answerHTTP(h http.Header, f *refusal, after time.Duration) {
 	if f.overload {
 		status = v.server.overloadStatus()
 	}
-	if f.retry == retryAfter {
+	if f.again == retryAfter {
 		seconds := max(after/time.Second, 1) // Jittered gives whole ones
 		h["Retry-After"] = []string{strconv.Itoa(int(seconds))}
 	}
@@ -200,7 +200,7 @@ func (v *visit) answerGRPC(h http.Header, f *refusal, after time.Duration) {
 	h["Content-Type"] = kind
 	h["Grpc-Status"] = []string{code}
 	h["Grpc-Message"] = []string{f.text} // printable ASCII without %, so nothing to encode
-	switch f.retry {
+	switch f.again {
 	case retryAfter:
 		h["Grpc-Retry-Pushback-Ms"] = []string{strconv.FormatInt(max(after.Milliseconds(), 1), 10)}
 	case retryNever:

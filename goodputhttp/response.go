@@ -134,12 +134,18 @@ func (v *visit) left(ctx context.Context) bool {
 func (w *response) grpcFailed() bool {
 	h := w.ResponseWriter.Header()
 	for _, name := range [...]string{"Grpc-Status", http.TrailerPrefix + "Grpc-Status"} {
-		if v := h[name]; len(v) > 0 {
-			switch v[0] {
-			case "2", "4", "8", "13", "14", "15":
-				return true
-			}
+		if v := h[name]; len(v) > 0 && blamesServer(v[0]) {
+			return true
 		}
+	}
+	return false
+}
+
+// blamesServer reports whether a status of gRPC says that the server failed.
+func blamesServer(code string) bool {
+	switch code {
+	case "2", "4", "8", "13", "14", "15":
+		return true
 	}
 	return false
 }

@@ -1,0 +1,68 @@
+package goodputhttp
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/goodput/goodput/retry"
+)
+
+// grpcFailure returns the status of gRPC in h, a header or trailers, if it blames the
+// server.
+func grpcFailure(h http.Header) error {
+	if v := h[grpcStatusHeader]; len(v) > 0 && blamesServer(v[0]) {
+		return failedStatus("a gRPC error")
+	}
+	return nil
+}
+
+const grpcStatusHeader = "Grpc-Status"
+
+// refused reports whether res is a refusal by an overloaded service, this one or one
+// behind it: a marker, 429, 503 with Retry-After, and UNAVAILABLE or RESOURCE_EXHAUSTED
+// of a gRPC call that has not begun to answer. It is a drop signal and no service
+// sample, because a refusal in 1 ms says nothing of how long the work takes.
+func refused(res *http.Response, grpc bool) bool {
+	if grpc && res.StatusCode == http.StatusOK {
+		v := res.Header[grpcStatusHeader] // trailers only
+		return len(v) > 0 && (v[0] == "8" || v[0] == "14")
+	}
+	switch {
+	case res.StatusCode < 400:
+		return false
+	case res.StatusCode == http.StatusTooManyRequests:
+		return true
+	case res.StatusCode == http.StatusServiceUnavailable && len(res.Header["Retry-After"]) > 0:
+		return true
+	}
+	return isShed(res.Header)
+}
+
+// fault describes the end of an attempt to the policy.
+func (c *call) fault(a *attempt, err error) retry.Fault {
+	f := retry.Fault{Err: err}
+	if err == nil {
+		f = retry.HTTPFault(a.res.StatusCode, a.res.Header, time.Now())
+	}
+	f.Idempotent = c.idempotent()
+	f.NoRewind = !rewinds(c.req)
+	f.OwnTime = c.dep.policy.PerAttempt > 0 && a.caller.Err() == nil
+	return f
+}
+
+// idempotent reports whether executing the request twice does no more than once.
+func (c *call) idempotent() bool {
+	if c.dep.Idempotent != nil {
+		return c.dep.Idempotent(c.req)
+	}
+	switch c.req.Method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
+		return true
+	}
+	return len(c.req.Header["Idempotency-Key"]) > 0 || retry.IsIdempotent(c.req.Context())
+}
+
+// rewinds reports whether the body of r can be sent again.
+func rewinds(r *http.Request) bool {
+	return r.Body == nil || r.Body == http.NoBody || r.GetBody != nil
+}

@@ -1,0 +1,126 @@
+package goodputhttp
+
+import (
+	"container/list"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+)
+
+// DefaultMaxHosts is how many hosts ByHost keeps apart by default. A Dependency with a
+// Limiter, a Policy and a Throttle is some 40 KB, so that is 40 MB.
+const DefaultMaxHosts = 1000
+
+// maxHost is the longest name of a host: 253 of DNS and a port.
+const maxHost = 253 + len(":65535")
+
+// ByHost returns a function for Transport.Dependency that has one for each host, made by
+// create, with what it has learned. host is the host of the URL in lower case, with the
+// port unless it is the one of the scheme. create may return nil, for hosts that need
+// none, and may be called more than once for a host; it must be safe for concurrent use.
+//
+// At most most hosts are kept, 0 for DefaultMaxHosts. Who can choose the hosts, as users
+// of webhooks can, can fill any table: then the host goes that was not used for the
+// longest time, of those that have no request under way, and is new when it comes back.
+// Those with one under way stay, because a second limiter beside the first would double
+// the limit. If all have one, the new host shares one Dependency with the others like it,
+// create(""), and so does a name that is too long to be one (259 bytes).
+func ByHost(create func(host string) *Dependency, most int) func(*http.Request) *Dependency {
+	if create == nil || most < 0 {
+		panic("goodputhttp: ByHost needs a function and a number of hosts, or 0 for the default")
+	}
+	t := &hosts{create: create, most: or(most, DefaultMaxHosts), byName: map[string]*list.Element{}}
+	t.rest = sync.OnceValue(func() *Dependency { return create("") })
+	return func(r *http.Request) *Dependency { return t.get(hostOf(r.URL)) }
+}
+
+// hosts is the table, the host used last in front.
+type hosts struct {
+	create func(string) *Dependency
+	most   int
+	rest   func() *Dependency // of those that found no place
+
+	mu     sync.Mutex
+	byName map[string]*list.Element // of *host
+	used   list.List
+}
+
+type host struct {
+	name string
+	dep  *Dependency
+}
+
+func (t *hosts) get(name string) *Dependency {
+	if len(name) > maxHost {
+		return t.rest()
+	}
+	if dep, ok := t.find(name); ok {
+		return dep
+	}
+	dep := t.create(name) // not under the lock: it is not our code
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e, ok := t.byName[name]; ok { // somebody was faster
+		return e.Value.(*host).dep
+	}
+	if t.used.Len() >= t.most && !t.evict() {
+		t.mu.Unlock()
+		defer t.mu.Lock()
+		return t.rest()
+	}
+	t.byName[name] = t.used.PushFront(&host{name, dep})
+	return dep
+}
+
+func (t *hosts) find(name string) (*Dependency, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e, ok := t.byName[name]
+	if !ok {
+		return nil, false
+	}
+	t.used.MoveToFront(e)
+	return e.Value.(*host).dep, true
+}
+
+// evictTries bounds the search for a host without a request under way, so that a full
+// table does not make each new host walk all of it. The longest unused are looked at
+// first, and those are idle unless they are slow.
+const evictTries = 64
+
+// evict removes the idle host that was used last of all, and reports whether there was one.
+func (t *hosts) evict() bool {
+	e := t.used.Back()
+	for range evictTries {
+		if e == nil {
+			return false
+		}
+		h := e.Value.(*host)
+		if h.dep == nil || h.dep.idle() {
+			t.used.Remove(e)
+			delete(t.byName, h.name)
+			return true
+		}
+		e = e.Prev()
+	}
+	return false
+}
+
+// hostOf names the host of a URL.
+func hostOf(u *url.URL) string {
+	name := u.Host
+	for i := 0; i < len(name); i++ {
+		if c := name[i]; 'A' <= c && c <= 'Z' {
+			name = strings.ToLower(name)
+			break
+		}
+	}
+	switch {
+	case u.Scheme == "http":
+		name = strings.TrimSuffix(name, ":80")
+	case u.Scheme == "https":
+		name = strings.TrimSuffix(name, ":443")
+	}
+	return name
+}

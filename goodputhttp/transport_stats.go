@@ -1,0 +1,64 @@
+package goodputhttp
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+)
+
+// DependencyStats is a snapshot of what a Dependency counts itself; how long its answers
+// take and what they were is in the statistics of its Limiter. Counters never fall.
+type DependencyStats struct {
+	Name string
+
+	Calls     uint64 // of RoundTrip
+	Attempts  uint64 // requests that were sent, hedges included
+	Retries   uint64 // attempts after a failed one
+	Hedges    uint64 // second attempts beside a slow one
+	HedgeWins uint64 // of them, those whose answer was taken
+	Shed      uint64 // attempts that the service, or one behind it, refused as overloaded
+
+	Throttled  uint64 // attempts kept at home by Throttle
+	Refused    uint64 // attempts refused by Limiter
+	OutOfTime  uint64 // attempts not made because nothing was left of the deadline
+	OpenBodies int    // responses that are being read now
+}
+
+type clientCounts struct {
+	calls, attempts, retries, hedges, hedgeWins, shed atomic.Uint64
+	throttled, refused, late                          atomic.Uint64
+	running                                           atomic.Int64 // RoundTrips, and hedges that outlive theirs
+}
+
+// Stats returns the numbers of now.
+func (d *Dependency) Stats() DependencyStats {
+	c := &d.counts
+	return DependencyStats{
+		Name:       d.name(),
+		Calls:      c.calls.Load(),
+		Attempts:   c.attempts.Load(),
+		Retries:    c.retries.Load(),
+		Hedges:     c.hedges.Load(),
+		HedgeWins:  c.hedgeWins.Load(),
+		Shed:       c.shed.Load(),
+		Throttled:  c.throttled.Load(),
+		Refused:    c.refused.Load(),
+		OutOfTime:  c.late.Load(),
+		OpenBodies: d.open.count(),
+	}
+}
+
+// Explain returns a few lines about what became of the calls, and those of Limiter.
+func (d *Dependency) Explain() string {
+	s := d.Stats()
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d calls, %d attempts sent, %d bodies open\n", s.Name, s.Calls, s.Attempts, s.OpenBodies)
+	fmt.Fprintf(&b, "  again    %d retries, %d hedges of which %d won\n", s.Retries, s.Hedges, s.HedgeWins)
+	fmt.Fprintf(&b, "  refused  %d by the service\n", s.Shed)
+	fmt.Fprintf(&b, "  not sent %d: %d throttled, %d refused by the limiter, %d out of time\n",
+		s.Throttled+s.Refused+s.OutOfTime, s.Throttled, s.Refused, s.OutOfTime)
+	if d.Limiter != nil {
+		b.WriteString(d.Limiter.Explain())
+	}
+	return b.String()
+}
