@@ -7,6 +7,7 @@ type demand struct {
 	n     float64 // how many they are, or visits
 	units float64 // their work times the slots that it takes
 	alone float64 // their work
+	cost  float64 // their cost
 }
 
 // add adds n requests of the given work and cost.
@@ -14,6 +15,7 @@ func (d *demand) add(n, work, cost float64) {
 	d.n += n
 	d.units += n * work * cost
 	d.alone += n * work
+	d.cost += n * cost
 }
 
 // record counts a recorded request by what it says itself, and by the mean of what
@@ -29,7 +31,8 @@ func (c *class) record(r *call, drawn bool) {
 	c.recorded.add(1, work, float64(r.cost))
 }
 
-// capacity fills in what the resources can do of the mix that came.
+// capacity fills in what the resources can do of the mix that came, as fast as an
+// allowance lets them.
 //
 // Tiers that share requests are one system, whose narrowest tier bounds it. Systems
 // that share none do not slow one another down: where one of them is overloaded, the
@@ -52,6 +55,10 @@ func (w *world) capacity() {
 		best *= newTimeline(t.Speed, stream(r.Seed, streamSpeed, i)).mean(w.Warmup, w.Length)
 		r.Tiers[i].Capacity = best / d.units * d.n
 		busiest[system[i]] = max(busiest[system[i]], offered*d.units/best)
+		if a := t.allowed(); a > 0 {
+			r.Tiers[i].Capacity = min(r.Tiers[i].Capacity, a/d.cost*d.n)
+			busiest[system[i]] = max(busiest[system[i]], offered*d.cost/a)
+		}
 	}
 	top := slices.Max(busiest)
 	switch {
@@ -115,6 +122,7 @@ func (w *world) demands() []demand {
 		d.n += c.recorded.n
 		d.units += c.recorded.units / 1e9
 		d.alone += c.recorded.alone / 1e9
+		d.cost += c.recorded.cost
 		for t := c.entry; t.Next != nil; {
 			n *= float64(t.Next.least())
 			t = w.tiers[t.Next.Tier]
@@ -123,7 +131,7 @@ func (w *world) demands() []demand {
 	}
 	for i := range demands {
 		d := &demands[i]
-		d.n, d.units, d.alone = d.n/max(total, 1), d.units/max(total, 1), d.alone/max(total, 1)
+		d.n, d.units, d.alone, d.cost = d.n/max(total, 1), d.units/max(total, 1), d.alone/max(total, 1), d.cost/max(total, 1)
 	}
 	return demands
 }

@@ -222,4 +222,5 @@ func (in *instance) reset(now time.Duration) {
 		return
 	}
 	in.core, _ = admission.New(*in.tier.Policy.Core) // as it was made before
+	in.due = never
 }

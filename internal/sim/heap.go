@@ -10,7 +10,7 @@ type event struct {
 	gen  uint32 // of the call then: an event of a call that is over does nothing
 	what what
 
-	// Of an event without a call. Of observes and comes: the index of an instance,
+	// Of an event without a call. Of observes, comes and refills: the index of an instance,
 	// gen being that of its tier. Of breaks: that of a tier, gen being that of the
 	// restart. The two share their places for the sake of 40 bytes.
 	who int32
@@ -27,6 +27,7 @@ const (
 	observes             // the window of an instance
 	breaks               // a planned restart
 	comes                // an instance comes back
+	refills              // the allowance of who is first in an instance
 	samples              // a point of the series
 )
 

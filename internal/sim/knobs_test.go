@@ -37,6 +37,7 @@ func TestKnobs(t *testing.T) {
 	refused := count(func(r *Result) uint64 { return r.Total.Refused })
 	failed := count(func(r *Result) uint64 { return r.Total.Failed })
 	late := count(func(r *Result) uint64 { return r.Total.Late })
+	kept := count(func(r *Result) uint64 { return r.Total.Kept })
 	response := mean(latency)
 	reason := func(why admission.Reason) func(*Result) float64 {
 		return count(func(r *Result) uint64 { return r.Total.Reasons[why] })
@@ -77,6 +78,14 @@ func TestKnobs(t *testing.T) {
 		{"more sub-requests", fan, func(s *Scenario) { s.Tiers[0].Next.N = 8 }, response, true},
 		{"half of the answers do", fan, func(s *Scenario) { s.Tiers[0].Next.Need = 2 }, response, false},
 		{"partial results in time", fan, func(s *Scenario) { s.Tiers[0].Next.Wait = 4 * ms }, func(r *Result) float64 { return r.Total.Parts / float64(r.Total.InTime) }, false},
+		{"faults", nil, func(s *Scenario) { s.Tiers[0].Faults = []Fault{{time.Second, time.Second, 0.5}} }, failed, true},
+		{"a longer fault", func(s *Scenario) { s.Tiers[0].Faults = []Fault{{time.Second, time.Second, 0.5}} }, func(s *Scenario) { s.Tiers[0].Faults[0].For *= 2 }, failed, true},
+		{"sub-requests are sent again", func(s *Scenario) { fan(s); s.Tiers[1].Faults = []Fault{{0, time.Hour, 0.2}} }, func(s *Scenario) { s.Tiers[0].Next.Retry.Attempts = 3 }, inTime, true},
+		{"within a budget", func(s *Scenario) {
+			fan(s)
+			s.Tiers[1].Faults, s.Tiers[0].Next.Retry.Attempts = []Fault{{0, time.Hour, 0.2}}, 3
+		}, func(s *Scenario) { s.Tiers[0].Next.Retry.Budget.Ratio = 0.05 }, inTime, false},
+		{"a throttle of sub-requests", func(s *Scenario) { fan(s); s.Tiers[1].Policy = fifo(2, 0) }, func(s *Scenario) { s.Tiers[0].Next.Retry.Throttle.K = 1.1 }, func(r *Result) float64 { return float64(r.Tiers[1].Kept) }, true},
 		{"a slow second tier", fan, func(s *Scenario) { s.Tiers[1].Service.Mean = 20 * ms }, response, true},
 
 		{"a restart", nil, func(s *Scenario) { s.Tiers[0].Restarts = []Restart{{At: time.Second}} }, failed, true},
@@ -104,6 +113,17 @@ func TestKnobs(t *testing.T) {
 		{"the most backoff", func(s *Scenario) { over(s); s.Classes[0].Retry = Retry{Attempts: 3, Backoff: 500 * ms} }, func(s *Scenario) { s.Classes[0].Retry.Max = 10 * ms }, mean(inTimes), false},
 		{"no jitter", func(s *Scenario) { over(s); s.Classes[0].Retry = Retry{Attempts: 3, Backoff: 500 * ms} }, func(s *Scenario) { s.Classes[0].Retry.NoJitter = true }, mean(inTimes), true},
 		{"a budget of retries", func(s *Scenario) { over(s); s.Classes[0].Retry.Attempts = 3 }, func(s *Scenario) { s.Classes[0].Retry.Budget.Ratio = 0.1 }, attempts, false},
+		{"a larger reserve", func(s *Scenario) { over(s); s.Classes[0].Retry = Retry{Attempts: 3, Budget: Budget{Ratio: 0.01}} }, func(s *Scenario) { s.Classes[0].Retry.Budget.Reserve = 1000 }, attempts, true},
+		{"a shorter window", func(s *Scenario) {
+			over(s)
+			s.Classes[0].Retry = Retry{Attempts: 3, Budget: Budget{Ratio: 0.001, Reserve: 100}}
+		}, func(s *Scenario) { s.Classes[0].Retry.Budget.Window = time.Second }, attempts, true},
+		{"a throttle", func(s *Scenario) { s.Classes[0].Arrivals.Rate = 4000 }, func(s *Scenario) { s.Classes[0].Retry.Throttle.K = 1.5 }, attempts, false},
+		{"a wider throttle", func(s *Scenario) { s.Classes[0].Arrivals.Rate = 4000; s.Classes[0].Retry.Throttle.K = 1.1 }, func(s *Scenario) { s.Classes[0].Retry.Throttle.K = 3 }, attempts, true},
+		{"what a throttle remembers", func(s *Scenario) {
+			s.Classes[0].Arrivals = Arrivals{Rate: 500, Changes: []Change{{4 * time.Second, 4000, 0}}}
+			s.Classes[0].Retry.Throttle.K = 2
+		}, func(s *Scenario) { s.Classes[0].Retry.Throttle.Window = time.Second }, kept, true},
 		{"obeying", func(s *Scenario) { over(s); s.Classes[0].Retry = Retry{Attempts: 3, Backoff: ms} }, func(s *Scenario) { s.Classes[0].Retry.Obey = true }, attempts, false},
 		{"within", func(s *Scenario) { over(s); s.Classes[0].Retry = Retry{Attempts: 5, Backoff: 100 * ms} }, func(s *Scenario) { s.Classes[0].Retry.Within = 100 * ms }, attempts, false},
 		{"priority", func(s *Scenario) {

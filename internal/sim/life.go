@@ -200,6 +200,7 @@ func (w *world) collect(in *instance) {
 		w.unqueue(c)
 		w.decided(c, why)
 	}
+	w.await(in)
 	if in.member != nil {
 		w.ask(in)
 	}

@@ -64,7 +64,8 @@ type instance struct {
 	member  *member       // of a group; nil without one
 	waiting int
 	bytes   int64
-	alive   *call // what is in it, if the tier is mortal
+	due     time.Duration // when the allowance is there for who is first; never if nobody waits for it
+	alive   *call         // what is in it, if the tier is mortal
 	down    bool
 	sender  sender  // of sub-requests
 	cold    Restart // the latest; At is when it came back
@@ -143,7 +144,7 @@ func (w *world) newTier(i int, seed uint64) (*tier, error) {
 	t.chance = faultStream(seed, i)
 	t.mortal = len(t.Restarts) > 0 || t.Memory > 0
 	for n := range max(t.Instances, 1) {
-		in := &instance{tier: t, index: int32(n)}
+		in := &instance{tier: t, index: int32(n), due: never}
 		if t.Next != nil {
 			in.sender = newSender(t.Next.Retry)
 		}
@@ -311,6 +312,8 @@ func (w *world) happen(e *event) {
 		for _, in := range t.instances {
 			w.kill(in, t.Restarts[e.gen])
 		}
+	case refills:
+		w.refill(w.tiers[e.gen].instances[e.who])
 	case comes:
 		in := w.tiers[e.gen].instances[e.who]
 		in.down, in.cold.At = false, w.now
