@@ -69,12 +69,24 @@ func (a *attempt) answered(r *http.Request, err error) {
 	} else {
 		a.fault = failure(res, a.grpc)
 	}
-	if res.Body == nil || res.Body == http.NoBody {
+	if bodiless(res, r) {
 		a.end(nil)
 		return
 	}
 	a.body, res.Body, a.listed = res.Body, a, true
 	d.open.add(a)
+}
+
+// bodiless reports whether there is nothing to read, so that nobody need close it. In HTTP/1
+// that is http.NoBody; in HTTP/2 it is a type without a name, and the length is 0.
+func bodiless(res *http.Response, r *http.Request) bool {
+	switch {
+	case res.Body == nil, res.Body == http.NoBody, r.Method == http.MethodHead:
+		return true
+	case res.StatusCode == http.StatusNoContent, res.StatusCode == http.StatusNotModified:
+		return true
+	}
+	return res.ProtoMajor == 2 && res.ContentLength == 0
 }
 
 // result is what RoundTrip returns after a; nil is an attempt that was not sent.
