@@ -29,7 +29,7 @@ test: ## every test; needs Go alone
 # Pure packages have no goroutine (internal/rules sees to it), nor have those that
 # read files and write reports; virtual time is ten times slower under the race
 # detector, so the program's own tests play one scenario there.
-ALONE = /(admission|limit|internal/(hist|sim|plan|theory|rules|mutants)|cmd/goodput|cmd/goodput/internal/(accesslog|build|builtin|flags|policy|replay|report|scenario|strictyaml|topology))$$
+ALONE = /(admission|limit|internal/(attempts|hist|sim|plan|theory|rules|mutants)|cmd/goodput|cmd/goodput/internal/(accesslog|build|builtin|flags|policy|replay|report|scenario|strictyaml|topology))$$
 
 race: ## the tests of what is concurrent, under the race detector
 	go test -race $(V) $$(go list $(WORKSPACE) | grep -vE '$(ALONE)')

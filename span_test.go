@@ -213,3 +213,59 @@ func TestGoBoundsGoroutines(t *testing.T) {
 		}
 	})
 }
+
+// A gradient is the simplest law that goes by latency: half the slots when work takes
+// twice as long as it ever did.
+type gradient struct {
+	least *time.Duration
+	whole bool // it goes by all of the time
+}
+
+func (g gradient) Start() (int, error) { return 16, nil }
+
+func (g gradient) Next(current int, w limit.Window) int {
+	took := w.Own
+	if g.whole {
+		took = w.Mean
+	}
+	if w.Samples == 0 {
+		return current
+	}
+	if *g.least == 0 || took < *g.least {
+		*g.least = took
+	}
+	if took > 2**g.least {
+		return max(current/2, 1)
+	}
+	return current
+}
+
+// A dependency that becomes ten times as slow does not shrink the front door; a law that
+// goes by the whole time shuts it.
+func TestSlowDependencyDoesNotShrinkTheDoor(t *testing.T) {
+	for _, c := range []struct {
+		whole bool
+		want  int
+	}{{false, 16}, {true, 1}} {
+		synctest.Test(t, func(t *testing.T) {
+			door := New(Config{Name: "door", Limit: gradient{new(time.Duration), c.whole}})
+			database := New(Config{Name: "database", Limit: limit.Fixed(4)})
+			for i := range 200 {
+				slow := time.Duration(1)
+				if i >= 100 {
+					slow = 10
+				}
+				err := door.Do(t.Context(), func(ctx context.Context) error {
+					time.Sleep(5 * time.Millisecond)
+					return database.Do(ctx, func(context.Context) error { time.Sleep(slow * 10 * time.Millisecond); return nil })
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := door.Stats().Limit; got != c.want {
+				t.Errorf("by the whole time %v: the door has %d slots, want %d", c.whole, got, c.want)
+			}
+		})
+	}
+}
