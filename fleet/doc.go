@@ -19,13 +19,14 @@
 // # What it wastes
 //
 // An instance cannot use what others leave. At 70 % load, 43 % of the requests find the 4
-// connections of their instance taken, where the 200 are split in 50; of one pool of 200,
-// fewer than one in 100,000 (Erlang C). So put a queue before each share, which a
-// goodput.Limiter is, balance the requests well, and run fewer and larger instances. With
-// fewer than about 8 units for each process use something else: a lease by demand, where
-// processes take units from a shared store for as long as they need them, or a pooler
-// between (PgBouncer), or a limit that adapts (limit.Auto) and needs no number. Those find
-// what is free; this one needs no network, has no store to fail and is exact.
+// connections of their instance taken, where 200 are split in 50; 13 % find 16 taken, and of
+// one pool of 200 fewer than one in 100,000 (Erlang C). So put a queue before each share,
+// which a goodput.Limiter is, balance the requests well, and run fewer and larger instances.
+// With fewer than 8 units for each process a limiter has too few slots to keep its promises
+// without tuning; then use something else: a lease by demand, where processes take units
+// from a shared store (Redis) for as long as they need them, a pooler between (PgBouncer),
+// or a limit that adapts (limit.Auto) and needs no number. Those find what is free; this one
+// needs no network, has no store to fail, and is exact.
 //
 // The shares are of whole units of cost. What counts is the limit of each process; who
 // waits there is served by its own queue and moves to no other.

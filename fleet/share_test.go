@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -104,19 +105,20 @@ func TestShareKnobs(t *testing.T) {
 // An error of apply is told to who calls, kept in State, and tried again.
 func TestShareErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var fails error
-		limit := 0
+		boom := errors.New("boom")
+		var fails atomic.Bool
+		var limit atomic.Int64
 		share, err := New(func(units int) error {
-			if fails == nil {
-				limit = units
+			if fails.Load() {
+				return boom
 			}
-			return fails
+			limit.Store(int64(units))
+			return nil
 		}, Split{Budget: 100}, Place{Count: 4})
 		if err != nil {
 			t.Fatal(err)
 		}
-		boom := errors.New("boom")
-		fails = boom
+		fails.Store(true)
 		time.Sleep(2 * time.Minute)
 		if s := share.State(); s.Units != 0 || !errors.Is(s.Err, boom) || s.Settled {
 			t.Errorf("%+v", s)
@@ -125,15 +127,15 @@ func TestShareErrors(t *testing.T) {
 		if want := "fleet: a share of 25 units was not applied: boom"; err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
-		fails = nil
-		if err := share.Set(Place{Count: 4}); err != nil || limit != 25 || share.State().Err != nil {
-			t.Errorf("limit %d: %v, %+v", limit, err, share.State())
+		fails.Store(false)
+		if err := share.Set(Place{Count: 4}); err != nil || limit.Load() != 25 || share.State().Err != nil {
+			t.Errorf("limit %d: %v, %+v", limit.Load(), err, share.State())
 		}
 		if err := share.Set(Place{}); err == nil || !strings.Contains(err.Error(), "fleet: a fleet of 0 instances") {
 			t.Errorf("Set of an invalid place: %v", err)
 		}
-		if limit != 25 {
-			t.Errorf("and the limit is %d", limit)
+		if limit.Load() != 25 {
+			t.Errorf("and the limit is %d", limit.Load())
 		}
 	})
 }
@@ -193,8 +195,11 @@ func TestShareAgainstModel(t *testing.T) {
 			if err := share.Set(Place{Count: count}); err != nil {
 				t.Fatal(err)
 			}
-			if len(share.past) > budget {
-				t.Fatalf("%d places are kept", len(share.past))
+			share.mu.Lock()
+			kept := len(share.past)
+			share.mu.Unlock()
+			if kept > budget {
+				t.Fatalf("%d places are kept", kept)
 			}
 		}
 		share.Stop()

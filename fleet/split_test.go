@@ -223,7 +223,7 @@ func TestCheckLimit(t *testing.T) {
 }
 
 // The figures of the package documentation: how many requests find the units taken at
-// 70 % load, by Erlang C, of 4 and of 200.
+// 70 % load, by Erlang C, of 4, of 16 and of 200.
 func TestWaste(t *testing.T) {
 	wait := func(n int) float64 {
 		offered, b := 0.7*float64(n), 1.0
@@ -234,6 +234,9 @@ func TestWaste(t *testing.T) {
 	}
 	if p := wait(4); p < 0.425 || p >= 0.435 {
 		t.Errorf("%.3f find 4 taken, the documentation says 43 %%", p)
+	}
+	if p := wait(16); p < 0.125 || p >= 0.135 {
+		t.Errorf("%.3f find 16 taken, the documentation says 13 %%", p)
 	}
 	if p := wait(200); p >= 1e-5 {
 		t.Errorf("%.2g find 200 taken, the documentation says fewer than 1 in 100,000", p)
