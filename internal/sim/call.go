@@ -39,7 +39,6 @@ type call struct {
 	toldCost int // what its limiter believes
 	toldSize int
 	attempt  int             // of all attempts at this and what led to it, as a limiter is told
-	tries    int             // of its sender
 	share    admission.Share // of the core, while it holds a slot
 	who
 	counted bool // it arrived in the window
@@ -49,6 +48,7 @@ type call struct {
 	waiter     *admission.Waiter
 	next, prev *call // in the queue of a baseline, or at the resource
 	heap       int32 // index in an EDF queue
+	tries      int32 // attempts of its sender
 	left       *call // the list of what is in an instance, kept where it can be killed
 	right      *call
 

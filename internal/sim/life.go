@@ -363,9 +363,7 @@ func (w *world) conclude(c *call, ok bool) {
 	}
 	w.collect(in)
 	w.exit(c)
-	if c.heard() {
-		c.sender.answered(w.now, true)
-	}
+	w.notes(c, true)
 	switch {
 	case c.parent == nil:
 	case ok:
@@ -403,9 +401,7 @@ func (w *world) refuseUntil(c *call, why admission.Reason, quota time.Duration) 
 		}
 		w.exit(c)
 	}
-	if c.heard() {
-		c.sender.answered(w.now, false)
-	}
+	w.notes(c, false)
 	if c.parent != nil {
 		w.miss(c, hint)
 		return

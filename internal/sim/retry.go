@@ -128,23 +128,18 @@ func (s *sender) first(now time.Duration) {
 	}
 }
 
-// heard reports whether the sender of c still listens to what becomes of it.
-func (c *call) heard() bool {
-	if c.parent != nil {
-		return c.awaited()
+// notes tells the sender of c, if it still listens, that the server took c, or refused
+// it. A call that it took may still have failed.
+func (w *world) notes(c *call, took bool) {
+	if c.sender.Throttle.K == 0 {
+		return
 	}
-	return !c.gone
-}
-
-// answered notes that the server took a call, or refused it. A call that it took may
-// still have failed.
-func (s *sender) answered(now time.Duration, took bool) {
-	switch {
-	case s.Throttle.K == 0:
+	switch listens := c.parent == nil && !c.gone || c.parent != nil && c.awaited(); {
+	case !listens:
 	case took:
-		s.throttle.Accepted(now)
+		c.sender.throttle.Accepted(w.now)
 	default:
-		s.throttle.Refused(now)
+		c.sender.throttle.Refused(w.now)
 	}
 }
 
@@ -172,10 +167,10 @@ func (w *world) keeps(c *call) bool {
 // that nothing was said.
 func (w *world) again(c *call, hint time.Duration) bool {
 	r := c.sender
-	if c.tries >= r.Attempts || r.Obey && hint == 0 {
+	if int(c.tries) >= r.Attempts || r.Obey && hint == 0 {
 		return false
 	}
-	delay := r.delay(c.tries)
+	delay := r.delay(int(c.tries))
 	if !r.NoJitter && delay > 0 {
 		delay = time.Duration(w.clients.Int64N(int64(delay) + 1))
 	}

@@ -26,6 +26,7 @@ type Figures struct {
 	Refused   Figure // share of requests whose last attempt was refused
 	Late      Figure // share of requests that were answered too late, or given up at their deadline
 	Failed    Figure // share of requests that were lost
+	Kept      Figure // share of requests that their clients kept at home, told no without a call
 	Attempts  Figure // per request
 	Wasted    Figure // share of the work that was done for answers that came too late
 	P50, P99  Figure // from arrival to answer, of all attempts that got a slot
@@ -70,6 +71,7 @@ func (p Policy) count(of func(*sim.Result) *sim.Tally) Figures {
 		Refused:  over(func(t *sim.Tally, _ time.Duration) float64 { return share(t.Refused, t.Requests) }),
 		Late:     over(func(t *sim.Tally, _ time.Duration) float64 { return share(t.Late, t.Requests) }),
 		Failed:   over(func(t *sim.Tally, _ time.Duration) float64 { return share(t.Failed, t.Requests) }),
+		Kept:     over(func(t *sim.Tally, _ time.Duration) float64 { return share(t.Kept, t.Requests) }),
 		Attempts: over(func(t *sim.Tally, _ time.Duration) float64 { return share(t.Attempts, t.Requests) }),
 		Wasted:   over(func(t *sim.Tally, _ time.Duration) float64 { return t.Wasted.Seconds() / t.Work.Seconds() }),
 		P50:      over(func(t *sim.Tally, _ time.Duration) float64 { return quantile(&t.Latency, 0.50) }),

@@ -107,7 +107,7 @@ type bound struct{ Name, Rate, Ratio, Bar string }
 // A slice is a part of a bar, in percent from the left.
 type slice struct{ End, From, Width, Label string }
 
-// An end is one of the four that a request has.
+// An end is one of the five that a request has.
 type end struct{ Class, Name, About string }
 
 var ends = []end{
@@ -115,6 +115,7 @@ var ends = []end{
 	{"late", "late", "answered after it, or given up"},
 	{"refused", "refused", "told no"},
 	{"failed", "failed", "lost"},
+	{"kept", "kept", "told no by its own client, without a call"},
 }
 
 // A detail is the chapter on one policy. Its counts are of the first run.
@@ -127,6 +128,8 @@ type detail struct {
 	Reasons []pair
 	Tenants []tenancy
 	Tiers   []sim.TierResult
+	Again   bool // some tier was sent calls again, or calls to it were kept at home
+	Kept    bool // clients kept requests at home
 }
 
 // A tenancy is a tenant in the table of a policy.
@@ -137,8 +140,8 @@ type tenancy struct {
 }
 
 type counted struct {
-	Name                                                               string
-	Requests, InTime, Share, Late, Refused, Failed, Attempts, P50, P99 string
+	Name                                                                     string
+	Requests, InTime, Share, Late, Refused, Failed, Kept, Attempts, P50, P99 string
 }
 
 type pair struct{ Name, Value string }
@@ -155,6 +158,9 @@ func (r *Report) page(data []byte) *page {
 		p.Title = r.Scenario + " · " + p.Title
 	}
 	longest := r.longest()
+	if !r.keeps() {
+		p.Ends = ends[:len(ends)-1]
+	}
 	if longest > 1 {
 		p.Whole = width(1 / longest)
 	}
@@ -193,9 +199,9 @@ func (r *Report) rowOf(i int, p Policy, longest float64) row {
 		x := c.figure(&f)
 		out.Cells = append(out.Cells, cell{c.Key, x.plain(c.unit), x.spread(c.unit)})
 	}
-	in := Figure{Mean: 1 - f.Late.Mean - f.Refused.Mean - f.Failed.Mean}
+	in := Figure{Mean: 1 - f.Late.Mean - f.Refused.Mean - f.Failed.Mean - f.Kept.Mean}
 	from := 0.0
-	for k, x := range []Figure{in, f.Late, f.Refused, f.Failed} {
+	for k, x := range []Figure{in, f.Late, f.Refused, f.Failed, f.Kept} {
 		s := slice{End: ends[k].Class, From: width(from), Width: width(x.Mean)}
 		if x.Mean >= 0.08 { // less has no room for its number
 			s.Label = percent.show(x.Mean)
@@ -225,7 +231,10 @@ func detailOf(p Policy, at row) detail {
 			d.Counts = append(d.Counts, countedOf(run.Classes[k].Name, &run.Classes[k]))
 		}
 	}
-	d.Reasons = reasonsOf(&run.Total)
+	d.Reasons, d.Kept = reasonsOf(&run.Total), run.Total.Kept > 0
+	for k := range run.Tiers {
+		d.Again = d.Again || run.Tiers[k].Again > 0 || run.Tiers[k].Kept > 0
+	}
 	for k, t := range p.tenants() {
 		d.Tenants = append(d.Tenants, tenancy{
 			Name: t.Name, Asked: t.Asked.plain(rate), Entitled: t.Entitled.plain(rate), Granted: t.Granted.plain(rate),
@@ -250,7 +259,7 @@ func countedOf(name string, t *sim.Tally) counted {
 	}
 	return counted{
 		Name: name, Requests: thousands(t.Requests), InTime: thousands(t.InTime), Share: share, Late: thousands(t.Late),
-		Refused: thousands(t.Refused), Failed: thousands(t.Failed), Attempts: thousands(t.Attempts),
+		Refused: thousands(t.Refused), Failed: thousands(t.Failed), Kept: thousands(t.Kept), Attempts: thousands(t.Attempts),
 		P50: show(0.50), P99: show(0.99),
 	}
 }

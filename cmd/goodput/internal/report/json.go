@@ -91,6 +91,7 @@ type figures struct {
 	Refused   *figure `json:"refused_ratio"`
 	Late      *figure `json:"late_ratio"`
 	Failed    *figure `json:"failed_ratio"`
+	Kept      *figure `json:"kept_ratio"` // told no by their clients, without a call
 	Attempts  *figure `json:"attempts_per_request"`
 	Wasted    *figure `json:"wasted_ratio"`
 	P50       *figure `json:"latency_p50_seconds"`
@@ -140,6 +141,7 @@ type tally struct {
 	Late     uint64            `json:"late"`
 	Refused  uint64            `json:"refused"`
 	Failed   uint64            `json:"failed"`
+	Kept     uint64            `json:"kept"`
 	Asked    uint64            `json:"asked_units"` // of cost, as are those granted
 	Granted  uint64            `json:"granted_units"`
 	Attempts uint64            `json:"attempts"`
@@ -185,6 +187,8 @@ type tier struct {
 	PeakBehind int      `json:"peak_behind"`
 	Restarts   int      `json:"restarts"`
 	Arrivals   uint64   `json:"arrivals"`
+	Again      uint64   `json:"sent_again"` // of the arrivals
+	Kept       uint64   `json:"kept"`       // not among them
 	Served     uint64   `json:"served"`
 	Refused    uint64   `json:"refused"`
 	Capacity   number   `json:"capacity_per_second"`
@@ -206,6 +210,7 @@ type derivation struct {
 	Limit       int    `json:"limit"`
 	Mean        number `json:"mean_seconds"`
 	Rate        number `json:"rate_per_second"`
+	Allowance   quota  `json:"allowance"` // 0 without one
 	Objective   number `json:"objective_seconds"`
 	Percentile  number `json:"percentile"`
 	Service     number `json:"service_seconds"`
@@ -225,6 +230,12 @@ type derivation struct {
 	SizeEach    number `json:"size_each_seconds"`     // and for each unit
 }
 
+// A quota is a rate with a burst, both in units of cost.
+type quota struct {
+	Rate  number `json:"rate_per_second"`
+	Burst number `json:"burst_units"`
+}
+
 // A series has one element per bin in each array. Counts are of the bin, the rest is
 // so at its end; -1 is no bound. It is about the first tier. Waiting, running and
 // behind are requests, limit and depth are units of cost: where requests cost two,
@@ -236,6 +247,7 @@ type series struct {
 	Late     []uint64 `json:"late"`
 	Refused  []uint64 `json:"refused"`
 	Failed   []uint64 `json:"failed"`
+	Kept     []uint64 `json:"kept"`
 	Attempts []uint64 `json:"attempts"`
 	Waiting  []int    `json:"waiting"`
 	InUse    []int    `json:"running"`
@@ -300,7 +312,7 @@ func (r *Report) document() document {
 func figuresOf(f Figures) figures {
 	return figures{
 		Offered: f.Offered.json(), Capacity: f.Capacity.json(), Goodput: f.Goodput.json(), Ratio: f.Ratio.json(),
-		Refused: f.Refused.json(), Late: f.Late.json(), Failed: f.Failed.json(), Attempts: f.Attempts.json(),
+		Refused: f.Refused.json(), Late: f.Late.json(), Failed: f.Failed.json(), Kept: f.Kept.json(), Attempts: f.Attempts.json(),
 		Wasted: f.Wasted.json(), P50: f.P50.json(), P99: f.P99.json(), GoodP50: f.GoodP50.json(), Told: f.Told.json(), PeakQueue: f.PeakQueue.json(),
 	}
 }
@@ -347,7 +359,7 @@ func runOf(r *sim.Result) run {
 
 func tallyOf(t *sim.Tally) tally {
 	out := tally{
-		Name: t.Name, Requests: t.Requests, InTime: t.InTime, Late: t.Late, Refused: t.Refused, Failed: t.Failed,
+		Name: t.Name, Requests: t.Requests, InTime: t.InTime, Late: t.Late, Refused: t.Refused, Failed: t.Failed, Kept: t.Kept,
 		Asked: t.Asked, Granted: t.Granted, Cohorts: []cohort{}, Steady: number(math.NaN()),
 		Attempts: t.Attempts, Served: t.Served, Reasons: map[string]uint64{},
 		Wasted: secs(t.Wasted), Work: secs(t.Work), Parts: number(t.Parts),
@@ -391,7 +403,7 @@ func tierOf(t *sim.TierResult) tier {
 	out := tier{
 		Name: t.Name, PeakQueue: t.PeakQueue, PeakBytes: t.PeakBytes, PeakInUse: t.PeakInUse,
 		PeakAge: secs(t.PeakAge), PeakBehind: t.PeakBehind, Restarts: t.Restarts,
-		Arrivals: t.Arrivals, Served: t.Served, Refused: t.Refused, Capacity: number(t.Capacity),
+		Arrivals: t.Arrivals, Again: t.Again, Kept: t.Kept, Served: t.Served, Refused: t.Refused, Capacity: number(t.Capacity),
 	}
 	if s := t.Stats; s != nil {
 		d := s.Derivation
@@ -400,6 +412,7 @@ func tierOf(t *sim.TierResult) tier {
 			Load: number(s.Load), LimitChanges: s.LimitChanges,
 			Derivation: derivation{
 				Text: d.String(), Limit: d.Limit, Mean: secs(d.Mean), Rate: number(d.Rate), Objective: secs(d.Objective),
+				Allowance:  quota{number(d.Allowance.Rate), number(d.Allowance.Burst)},
 				Percentile: number(d.Percentile), Service: secs(d.Service), Depth: d.Depth, Rule: d.Rule,
 				RuleLatency: secs(d.RuleLatency), Reachable: d.Reachable, Fixed: d.Fixed, Tight: d.Tight, Samples: d.Samples,
 				Prior: secs(d.Prior), Declared: secs(d.Declared), Drifted: d.Drifted,
@@ -418,6 +431,7 @@ func seriesOf(bins []sim.Bin) series {
 		Late:     pick(bins, func(b sim.Bin) uint64 { return b.Late }),
 		Refused:  pick(bins, func(b sim.Bin) uint64 { return b.Refused }),
 		Failed:   pick(bins, func(b sim.Bin) uint64 { return b.Failed }),
+		Kept:     pick(bins, func(b sim.Bin) uint64 { return b.Kept }),
 		Attempts: pick(bins, func(b sim.Bin) uint64 { return b.Attempts }),
 		Waiting:  pick(bins, func(b sim.Bin) int { return b.Waiting }),
 		InUse:    pick(bins, func(b sim.Bin) int { return b.InUse }),

@@ -194,6 +194,9 @@ func TestJSONHasEachNumberUnderItsKey(t *testing.T) {
 	same(t, at, tierOf(&at))
 	same(t, at.Stats.Derivation, tierOf(&at).Limiter.Derivation)
 
+	numbered(reflect.ValueOf(&at.Stats.Derivation.Allowance).Elem(), &next)
+	same(t, at.Stats.Derivation.Allowance, tierOf(&at).Limiter.Derivation.Allowance)
+
 	r := sample(1, 1)
 	numbered(reflect.ValueOf(&r.Ceilings).Elem(), &next)
 	same(t, r.Ceilings, r.document().Ceilings)

@@ -32,6 +32,7 @@ var allColumns = []column{
 	{"goodput_ratio", [2]string{"goodput", "%"}, 8, percent, func(f *Figures) Figure { return f.Ratio }, nil},
 	{"refused_ratio", [2]string{"refused", "%"}, 8, percent, func(f *Figures) Figure { return f.Refused }, nil},
 	{"failed_ratio", [2]string{"failed", "%"}, 7, percent, func(f *Figures) Figure { return f.Failed }, (*Report).fails},
+	{"kept_ratio", [2]string{"kept", "%"}, 0, percent, func(f *Figures) Figure { return f.Kept }, (*Report).keeps},
 	{"latency_p50_seconds", [2]string{"p50", "ms"}, 7, millis, func(f *Figures) Figure { return f.P50 }, nil},
 	{"latency_p99_seconds", [2]string{"p99", "ms"}, 7, millis, func(f *Figures) Figure { return f.P99 }, nil},
 	{
@@ -148,6 +149,7 @@ func (t *text) table(r *Report) {
 		t.prose("", why)
 	}
 	t.good(r)
+	t.kept(r)
 	t.gap()
 	for _, l := range r.legend() {
 		t.faint(l)
@@ -166,6 +168,20 @@ func (t *text) good(r *Report) {
 	if len(all) > 0 {
 		t.gap()
 		t.prose("", "p50 of what was answered in time, where it is another: "+strings.Join(all, ", ")+".")
+	}
+}
+
+// kept is a line for another such column.
+func (t *text) kept(r *Report) {
+	var all []string
+	for _, p := range r.Policies {
+		if f := p.Figures().Kept; seen(f.Mean) {
+			all = append(all, p.Name+" "+f.plain(percent)+f.spread(percent)+" %")
+		}
+	}
+	if len(all) > 0 {
+		t.gap()
+		t.prose("", "kept at home: "+strings.Join(all, ", ")+".")
 	}
 }
 

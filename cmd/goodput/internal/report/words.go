@@ -57,6 +57,9 @@ func (r *Report) fates(f Figures) (said []string) {
 		}
 		said = append(said, s)
 	}
+	if seen(f.Kept.Mean) {
+		said = append(said, f.Kept.plain(percent)+" % are kept at home by their clients")
+	}
 	if more(f.Late, f.Refused) {
 		said = append(said, f.Late.plain(percent)+" % are late or given up")
 	}
@@ -166,6 +169,9 @@ func (r *Report) legend() []string {
 		}
 		columns += ". "
 	}
+	if r.keeps() {
+		columns += "kept: at home, by clients that the server refuses too often; their callers are told no without a call. "
+	}
 	columns += "p50, p99: from arrival to answer, of what got a slot. " +
 		"told: from arrival to a refusal. queue: most that waited in one limiter, in all of the run"
 	if r.deeper() {
@@ -200,6 +206,11 @@ func thousand(n int) string {
 // fails reports whether requests were lost, under any policy.
 func (r *Report) fails() bool {
 	return r.some(func(f Figures) bool { return seen(f.Failed.Mean) })
+}
+
+// keeps reports whether clients kept requests at home, under any policy.
+func (r *Report) keeps() bool {
+	return r.some(func(f Figures) bool { return seen(f.Kept.Mean) })
 }
 
 // apart reports whether a request that was answered in time took another time than

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -36,6 +37,41 @@ func TestWhatThereIsMostOfIsSaid(t *testing.T) {
 	}
 	if text := show(t, sample(2, 1), Columns, false); strings.Contains(text, "failed") || strings.Contains(text, "answered in time, where") {
 		t.Errorf("nobody failed, and all who got a slot were in time, and yet it is in\n%s", text)
+	}
+}
+
+// Who is told no by the client itself is neither refused nor failed: a part of its own,
+// that is said only where there is one.
+func TestKeptAtHomeIsSaid(t *testing.T) {
+	r := sample(1, 1)
+	run := r.Policies[0].Runs[0]
+	before := r.Policies[0].Figures()
+	run.Total.Refused -= run.Total.Requests / 4
+	run.Total.Kept = run.Total.Requests / 4
+	run.Tiers[0].Again, run.Tiers[0].Kept = 12_345, run.Total.Kept
+	f := r.Policies[0].Figures()
+	if f.Kept.Mean < 0.2499 || f.Kept.Mean > 0.25 || math.Abs(f.Refused.Mean-before.Refused.Mean+f.Kept.Mean) > 1e-9 {
+		t.Errorf("%+v are kept, %+v refused, before %+v", f.Kept, f.Refused, before.Refused)
+	}
+	text, page := show(t, r, Columns, false), html(t, r)
+	for _, want := range []string{"\nkept at home: goodput 25.0 %.\n", "25.0 % are kept at home by their clients; 42.2 % are refused,\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	for _, want := range []string{
+		`<td data-key="kept_ratio">25.0<`, `<rect class="kept" `, `<th scope="col">kept</th>`, `<th scope="col">sent again</th>`, "<td>12\u202f345</td>",
+		`height="12" rx="2"/></svg>kept</li>`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %s", want)
+		}
+	}
+	text, page = show(t, sample(1, 1), Columns, false), html(t, sample(1, 1))
+	for _, no := range []string{"kept", "sent again"} {
+		if strings.Contains(text, no) || strings.Contains(page, ">"+no+"<") {
+			t.Errorf("nobody was kept at home, and %q is said", no)
+		}
 	}
 }
 

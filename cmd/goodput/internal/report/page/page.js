@@ -183,6 +183,7 @@ function loadChart(p) {
       line("refused", s.refused, "--p3"),
       ...(any(s.late) ? [line("late", s.late, "--p1")] : []),
       ...(any(s.failed) ? [line("failed", s.failed, "--p6", { dash: [2, 3] })] : []),
+      ...(any(s.kept) ? [line("kept", s.kept, "--p7", { dash: [2, 3] })] : []),
       ...(s.attempts.some((n, i) => n !== s.arrivals[i]) ? [line("attempts", s.attempts, "--p4", { dash: [9, 3, 2, 3] })] : []),
     ],
   };
