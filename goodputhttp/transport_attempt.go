@@ -89,14 +89,6 @@ func bodiless(res *http.Response, r *http.Request) bool {
 	return res.ProtoMajor == 2 && res.ContentLength == 0
 }
 
-// result is what RoundTrip returns after a; nil is an attempt that was not sent.
-func (a *attempt) result(err error) (*http.Response, error) {
-	if err != nil {
-		return nil, err
-	}
-	return a.res, nil
-}
-
 // Read reads the body of the response. What it waits for is time in the dependency; the
 // time between two calls is the caller's own.
 func (a *attempt) Read(p []byte) (n int, err error) {
@@ -181,15 +173,20 @@ func (a *attempt) settle() {
 // discard ends an attempt that another one follows. Without a slot it does no harm to
 // wait a little for the rest of a small body: a new connection takes as long.
 func (a *attempt) discard() {
-	if s, ok := a.body.(*prefetched); ok {
-		timer := time.NewTimer(settleTime)
-		defer timer.Stop()
-		select {
-		case <-s.done:
-		case <-timer.C:
+	s, ok := a.body.(*prefetched)
+	if !ok {
+		if a.body != nil {
+			_ = a.Close()
 		}
-		_ = s.Close()
+		return
 	}
+	timer := time.NewTimer(settleTime)
+	defer timer.Stop()
+	select {
+	case <-s.done:
+	case <-timer.C:
+	}
+	_ = s.Close()
 }
 
 // What is read of a response that another attempt may follow, so that its connection can

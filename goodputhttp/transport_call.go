@@ -33,7 +33,10 @@ func (c *call) run() (*http.Response, error) {
 	c.prior = max(priorAttempts(c.req.Header, c.grpc), retry.AttemptFrom(c.req.Context())-1)
 	if d.policy == nil {
 		a, err := c.try(c.req.Context(), nil, 1)
-		return a.result(err)
+		if err != nil {
+			return nil, err
+		}
+		return a.res, nil
 	}
 	attempts := d.policy.Begin(c.req.Context())
 	for {
@@ -43,25 +46,33 @@ func (c *call) run() (*http.Response, error) {
 		}
 		n := attempts.Attempt()
 		a, err := c.one(attempts, ctx, cancel, n)
-		if a == nil || !c.again(attempts, a, err) {
-			return a.result(err)
+		if a == nil {
+			return nil, err
 		}
-		a.discard()
-		d.counts.retries.Add(1)
+		switch c.again(attempts, a, err) {
+		case retry.Retry:
+			a.discard()
+			d.counts.retries.Add(1)
+		case retry.Gone:
+			a.discard()
+			return nil, context.Cause(c.req.Context())
+		default:
+			return a.res, err // one of them
+		}
 	}
 }
 
 // again decides whether a is followed by another attempt, and waits for its time.
-func (c *call) again(attempts *retry.Call, a *attempt, err error) bool {
+func (c *call) again(attempts *retry.Call, a *attempt, err error) retry.Stop {
 	if err == nil && a.fault == nil && a.res.StatusCode < 400 {
 		attempts.Done()
-		return false
+		return retry.Answered
 	}
 	f := c.fault(a, err)
 	if a.body != nil && !f.NoRewind && c.verdict(f) == retry.Retryable {
 		a.settle()
 	}
-	return attempts.Again(f) == retry.Retry
+	return attempts.Again(f)
 }
 
 func (c *call) verdict(f retry.Fault) retry.Verdict {
