@@ -248,7 +248,7 @@ const driftTolerated = 0.25
 // String returns one line, such as
 //
 //	60 slots / 50ms mean = 1200/s; objective 400ms p99, service p99 230ms -> 201 deep (rule of thumb 480: p99 would be 628ms)
-//	60 slots / 50ms mean = 1200/s, 100/s allowed, burst 20; objective 400ms p99, service p99 230ms -> 16 deep (rule of thumb 40: p99 would be 628ms)
+//	60 slots / 50ms mean = 1200/s, 100/s allowed, burst 20; objective 400ms p99, service p99 230ms -> 16 deep (rule of thumb 40: p99 would be 633ms)
 func (d Derivation) String() string {
 	var b strings.Builder
 	p := fmt.Sprintf("p%g", math.Round(d.Percentile*1e5)/1e3)

@@ -14,12 +14,14 @@
 //	Cancel    a waiting caller left, or its alarm rang
 //	Observe   what a window of service times showed
 //	Lend      hand out the free slots for a fast path; Settle takes them back
+//	Dispatch  the instant of Refill has come: with an Allowance there is more to grant
 //	SetLimit, Reconfigure, Drain
 //	Resize    a Budget has granted the core of a member another limit
 //
 // and after each of them takes what else was decided from Next until it is
 // empty. Every call that frees capacity has dispatched before it returns: there
-// is no tick, and a driver needs no loop.
+// is no tick, and a driver needs no loop. The one capacity that no call frees is that of
+// an Allowance, which comes with time: Refill says when who is first has it.
 //
 // Time is a time.Duration since an epoch of the driver's choice, monotonic. A
 // call with an earlier time than the one before is taken at the latter.
@@ -46,6 +48,9 @@
 //   - Call Observe every Objective/8, but no less than 5 ms and no more than
 //     100 ms apart, with what was measured since, even if that is nothing: the law
 //     of the limit is asked then, and what is old is forgotten.
+//   - With an Allowance, look at Refill after every call, and have one timer call
+//     Dispatch at that instant; it may be another one after each call. Without one it is
+//     Never.
 //   - A probe within Config.Exempt is admitted whatever the load is, and
 //     Decision.Exempt says so: it is released with End.Exempt. Beyond that it is
 //     a request like any other, with Decision.Exempt false.
@@ -60,15 +65,15 @@
 // Check asserts them after every step of every test and simulation, but for those
 // that a state does not show: I5 is for the model, which decides every call by
 // itself (TestModel), and the stories deadline and doomed; I6 for the story
-// deadline; I9 for TestSameCallsSameStats; the bounds of I13, I15 and I17 for
-// TestFairnessBound, TestQuotaInAnySpan and TestReserveBound, and who gives way in I18
+// deadline; I9 for TestSameCallsSameStats; the bounds of I13, I15, I17 and I19 for
+// TestFairnessBound, TestQuotaInAnySpan, TestReserveBound and TestAllowanceInAnySpan, and who gives way in I18
 // for TestScheduleKeepsTheMost.
 //
 //   - I1 A grant leaves inUse + lent <= limit, in cost units. A limit that
 //     shrinks revokes nothing and grants nothing until inUse has followed.
 //   - I2 Work-conserving: between calls, the request that is next does not fit the
-//     free slots, or nobody waits but for the ceiling of its own tenant, which its
-//     cost would exceed.
+//     free slots or what is allowed as of the last call that decided, or nobody waits but
+//     for the ceiling of its own tenant, which its cost would exceed.
 //   - I3 At the moment of queueing the waiting cost, less what waits for a ceiling, is
 //     within the derived depth, and that of the newcomer's tenant and priority within
 //     its own part of it, in an overload within what keeps its share busy; that is the
@@ -86,7 +91,8 @@
 //     during a drain.
 //   - I6 Time does not run backwards: now is clamped once, at entry.
 //   - I7 Lent slots count as in use; nothing is lent while anyone waits, while over
-//     the limit, or where it matters who is admitted: with Tenants or a Reserve.
+//     the limit, or where it matters who is admitted or when: with Tenants, a Reserve or
+//     an Allowance.
 //   - I8 Order, within a tenant and priority: see Order. Ties go to the earlier root arrival, then to the
 //     earlier offer.
 //   - I9 Decisions depend on calls and arguments alone.
@@ -117,4 +123,6 @@
 //   - I18 Where sizes are trusted each line has a schedule of who waits, in the order of
 //     EDF, or is too long for one. Nobody gives way to a newcomer that is refused, or
 //     that ranks below: see schedule.go.
+//   - I19 In any span t what is granted costs at most the burst of the Allowance and
+//     rate x t. A Charge is found out later, and delays what comes next, or is given back.
 package admission

@@ -24,9 +24,10 @@ var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata pr
 //
 //	new limit=1 objective=400ms ...    a core; the keys are those of configure
 //	at 120ms | pass 20ms               moves the clock, to or by
-//	wait 2s                            the same, and rings the alarms on the way
+//	wait 2s                            the same, and rings the alarms on the way, and
+//	                                   calls when the allowance is there
 //	offer a b cost=2 deadline=2s ...   one request each; the keys are those of request
-//	release a b [outcome=late]         they end
+//	release a b [outcome=late]         they end; with charge=5 they cost that
 //	cancel a client                    its caller left
 //	alarm a                            its alarm rings
 //	observe 50ms n=200 [cost=1] [hold=60ms]
@@ -222,6 +223,14 @@ func setConfig(cfg *Config, key, value string) error {
 		cfg.Service = d
 	case "maxwait":
 		cfg.MaxWait = d
+	case "rate":
+		f, err := strconv.ParseFloat(value, 64)
+		cfg.Allowance.Rate = f
+		return err
+	case "burst":
+		f, err := strconv.ParseFloat(value, 64)
+		cfg.Allowance.Burst = f
+		return err
 	case "percentile":
 		f, err := strconv.ParseFloat(value, 64)
 		cfg.Percentile = f
@@ -277,6 +286,13 @@ func (s *stage) advance(verb, by string) error {
 			if a.waiter != nil && a.waiter.Alarm() <= d && (next == nil || sooner(a, next)) {
 				next = a
 			}
+		}
+		if at := s.core.Refill(); at <= d && (next == nil || at < next.waiter.Alarm()) {
+			s.now = at
+			s.say("at %v the allowance is there", s.now)
+			s.core.Dispatch(s.now)
+			s.collect()
+			continue
 		}
 		if next == nil {
 			break

@@ -85,6 +85,10 @@ func (s *stage) actor(name string, waits bool) (*actor, error) {
 func (s *stage) release(names []string, opts [][2]string) error {
 	e := End{Outcome: Completed}
 	for _, o := range opts {
+		if o[0] == "charge" {
+			e.Charge, _ = strconv.Atoi(o[1])
+			continue
+		}
 		if err := word(&e.Outcome, o[1], Completed, Late, Failed, Abandoned); err != nil {
 			return err
 		}
@@ -199,6 +203,9 @@ func (s *stage) show(verb string, names []string) error {
 		s.say("limit %d, %d in use; %d wait, cost %d, %d bytes, oldest %s; %v, depth %d of %d%s",
 			st.Limit, st.InUse, st.Waiting, st.WaitingCost, st.WaitingBytes, brief(st.Age),
 			st.Order, st.Depth, st.Derivation.Depth, map[bool]string{true: ", overload"}[st.Overload])
+		if st.Allowance.Rate > 0 {
+			s.say("%s: %.3g left", st.Allowance.allowed(), st.Allowed)
+		}
 	case "outcomes":
 		words := []string{fmt.Sprintf("%d arrivals", st.Arrivals), fmt.Sprintf("%d at once", st.Immediate), fmt.Sprintf("%d dequeued", st.Dequeued)}
 		for o, n := range st.Outcomes {
