@@ -30,7 +30,11 @@ func ByHost(create func(host string) *Dependency, most int) func(*http.Request) 
 	if create == nil || most < 0 {
 		panic("goodputhttp: ByHost needs a function and a number of hosts, or 0 for the default")
 	}
-	t := &hosts{create: create, most: or(most, DefaultMaxHosts), byName: map[string]*list.Element{}}
+	return byHost(&hosts{}, create, most)
+}
+
+func byHost(t *hosts, create func(string) *Dependency, most int) func(*http.Request) *Dependency {
+	t.create, t.most, t.byName = create, or(most, DefaultMaxHosts), map[string]*list.Element{}
 	t.rest = sync.OnceValue(func() *Dependency { return create("") })
 	return func(r *http.Request) *Dependency { return t.get(hostOf(r.URL)) }
 }
@@ -55,34 +59,48 @@ func (t *hosts) get(name string) *Dependency {
 	if len(name) > maxHost {
 		return t.rest()
 	}
-	if dep, ok := t.find(name); ok {
+	dep, found, room := t.find(name)
+	switch {
+	case found:
 		return dep
-	}
-	dep := t.create(name) // not under the lock: it is not our code
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if e, ok := t.byName[name]; ok { // somebody was faster
-		return e.Value.(*host).dep
-	}
-	if t.used.Len() >= t.most && !t.evict() {
-		t.mu.Unlock()
-		defer t.mu.Lock()
+	case !room:
 		return t.rest()
 	}
-	t.byName[name] = t.used.PushFront(&host{name, dep})
-	return dep
+	dep = t.create(name) // not under the lock: it is not our code
+	if dep, ok := t.add(name, dep); ok {
+		return dep
+	}
+	return t.rest()
 }
 
-func (t *hosts) find(name string) (*Dependency, bool) {
+// find returns the one of name, or whether there is room for it.
+func (t *hosts) find(name string) (dep *Dependency, found, room bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e, ok := t.byName[name]
-	if !ok {
+	if e, ok := t.byName[name]; ok {
+		t.used.MoveToFront(e)
+		return e.Value.(*host).dep, true, false
+	}
+	return nil, false, t.room()
+}
+
+// add puts dep in, unless somebody was faster, and returns the one of name; false if the
+// room is gone.
+func (t *hosts) add(name string, dep *Dependency) (*Dependency, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e, ok := t.byName[name]; ok {
+		return e.Value.(*host).dep, true
+	}
+	if !t.room() {
 		return nil, false
 	}
-	t.used.MoveToFront(e)
-	return e.Value.(*host).dep, true
+	t.byName[name] = t.used.PushFront(&host{name, dep})
+	return dep, true
 }
+
+// room reports whether there is a place for one more, and makes it if it can.
+func (t *hosts) room() bool { return t.used.Len() < t.most || t.evict() }
 
 // evictTries bounds the search for a host without a request under way, so that a full
 // table does not make each new host walk all of it. The longest unused are looked at

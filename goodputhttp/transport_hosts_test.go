@@ -1,0 +1,155 @@
+package goodputhttp
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/goodput/goodput"
+)
+
+func at(rawurl string) *http.Request {
+	u, err := url.Parse(rawurl)
+	if err != nil {
+		panic(err)
+	}
+	return &http.Request{URL: u, Header: http.Header{}}
+}
+
+func TestByHostKeepsHostsApart(t *testing.T) {
+	made := []string{}
+	f := ByHost(func(host string) *Dependency {
+		made = append(made, host)
+		if host == "none.test" {
+			return nil
+		}
+		return &Dependency{Name: host}
+	}, 0)
+	for _, c := range []struct{ url, want string }{
+		{"http://a.test/", "a.test"},
+		{"http://A.TEST:80/x?y", "a.test"},
+		{"https://a.test:443/", "a.test"}, // another scheme, the same service
+		{"http://a.test:443/", "a.test:443"},
+		{"http://a.test:8080/", "a.test:8080"},
+		{"http://[2001:db8::1]:80/", "[2001:db8::1]"},
+		{"http://none.test/", ""},
+	} {
+		dep := f(at(c.url))
+		if dep != f(at(c.url)) {
+			t.Errorf("%s: another one the second time", c.url)
+		}
+		if got := ""; dep != nil {
+			if got = dep.Name; got != c.want {
+				t.Errorf("%s is %q, want %q", c.url, got, c.want)
+			}
+		} else if c.want != "" {
+			t.Errorf("%s: nil, want %q", c.url, c.want)
+		}
+	}
+	if len(made) != 5 {
+		t.Errorf("made %q", made)
+	}
+}
+
+// At the bound the host goes that was not used for the longest time and has nothing under
+// way; if all have, the newcomers share one.
+func TestByHostAtItsBound(t *testing.T) {
+	made := map[string]int{}
+	f := ByHost(func(host string) *Dependency {
+		made[host]++
+		return &Dependency{Name: host, Limiter: limiter(1, goodput.Config{})}
+	}, 2)
+	open := map[string]*http.Response{}
+	tr := &Transport{Dependency: f, Base: base(func(*http.Request) (*http.Response, error) { return respond(200, "x"), nil })}
+	begin := func(host string) {
+		res, err := tr.RoundTrip(at("http://" + host))
+		if err != nil {
+			t.Fatal(err)
+		}
+		open[host] = res
+	}
+	begin("a")
+	begin("b")
+	if dep := f(at("http://c")); dep.Name != "" || f(at("http://d")) != dep {
+		t.Errorf("both places are taken, and c is %q", dep.Name)
+	}
+	open["b"].Body.Close()
+	f(at("http://a")) // b is the one that was not used for longer, and idle
+	if dep := f(at("http://c")); dep.Name != "c" {
+		t.Errorf("b is idle, and c is %q", dep.Name)
+	}
+	f(at("http://a"))
+	if made["a"] != 1 || made[""] != 1 {
+		t.Errorf("made %v: a had a request under way", made)
+	}
+	open["a"].Body.Close()
+	f(at("http://c"))
+	if f(at("http://d")); made["c"] != 1 || made["d"] != 1 {
+		t.Errorf("made %v: nothing is made for those without a place", made)
+	}
+	f(at("http://a"))
+	if made["a"] != 2 {
+		t.Errorf("made %v: a was used longest ago", made)
+	}
+	if dep := f(at("http://" + strings.Repeat("x", 300))); dep.Name != "" {
+		t.Errorf("a name of 300 bytes has one of its own: %q", dep.Name)
+	}
+}
+
+// Hosts that somebody invents cost no more than the bound, and each host that is in use
+// has one limiter.
+func TestByHostWithHostileHosts(t *testing.T) {
+	const most, workers, rounds = 50, 8, 2000
+	seed := uint64(time.Now().UnixNano())
+	t1 := &hosts{}
+	f := byHost(t1, func(host string) *Dependency { return &Dependency{Name: host} }, most)
+	tr := &Transport{Dependency: f, Base: base(func(*http.Request) (*http.Response, error) { return respond(200, ""), nil })}
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(seed, uint64(w)))
+			for range rounds {
+				r := at(fmt.Sprintf("http://h%d", rng.IntN(10*most)))
+				if _, err := tr.RoundTrip(r); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if a, b := len(t1.byName), t1.used.Len(); a != b || a > most {
+		t.Errorf("%d names, %d hosts, at most %d (seed %d)", a, b, most, seed)
+	}
+}
+
+func TestByHostNeedsAFunction(t *testing.T) {
+	for _, f := range []func(){func() { ByHost(nil, 0) }, func() { ByHost(func(string) *Dependency { return nil }, -1) }} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			f()
+		}()
+	}
+}
+
+// A table that is full of hosts with requests under way is not walked for each new host.
+func BenchmarkByHostFull(b *testing.B) {
+	const most = 1000
+	f := ByHost(func(string) *Dependency { return &Dependency{} }, most)
+	for i := range most {
+		f(at(fmt.Sprintf("http://h%d", i))).counts.running.Add(1)
+	}
+	r := at("http://new")
+	b.ReportAllocs()
+	for b.Loop() {
+		f(r)
+	}
+}
