@@ -88,11 +88,14 @@ func (w *world) ceil(c *Ceilings, g *gathered) {
 	slices.Sort(sorted)
 	c.SizeAware = theory.SizeAwareSample(c.Offered/c.Capacity, sorted) * c.Capacity / c.Offered * unit
 
-	if w.memoryless() {
+	switch {
+	case w.tiers[0].Faults != nil:
+		c.miss("no queue: Erlang's formula is about work that does not fail")
+	case w.memoryless():
 		served := 1 - theory.ErlangB(slots, c.Offered*w.demands()[0].units)
 		c.NoQueue = served * float64(fit) / n * unit
-	} else {
-		c.miss("no queue: Erlang's formula is about Poisson arrivals at a constant rate, at a constant speed and without faults, before one limiter")
+	default:
+		c.miss("no queue: Erlang's formula is about Poisson arrivals at a constant rate, at a constant speed, before one limiter")
 	}
 	if w.renewed() {
 		c.miss("clairvoyant: who tries again has the whole deadline again, and nothing bounds the request with all of its attempts")
@@ -171,7 +174,7 @@ func (w *world) memoryless() bool {
 		}
 	}
 	t := w.tiers[0]
-	return w.Trace == nil && t.time.still && t.Contention == Contention{} && t.Faults == nil && !t.mortal && t.Instances <= 1
+	return w.Trace == nil && t.time.still && t.Contention == Contention{} && !t.mortal && t.Instances <= 1
 }
 
 // straighten returns the jobs in the time of a resource whose speed is always 1:

@@ -177,6 +177,7 @@ func TestCeilingsMissing(t *testing.T) {
 		{"nothing moves", func(s *Scenario) { s.Tiers[0].Speed.Stalls = []Stall{{0, time.Hour}} }, func(c Ceilings) bool { return c.SizeAware == 0 && c.Clairvoyant == 0 }},
 		{"each attempt has the whole deadline", func(s *Scenario) { s.Classes[0].Retry.Attempts = 3 }, func(c Ceilings) bool { return c.Clairvoyant == 0 && c.SizeAware > 0 }},
 		{"no Poisson arrivals", func(s *Scenario) { s.Classes[0].Arrivals.Process = Constant }, func(c Ceilings) bool { return c.NoQueue == 0 && c.Clairvoyant > 0 }},
+		{"work that fails", func(s *Scenario) { s.Tiers[0].Faults = []Fault{{0, time.Second, 0.5}} }, func(c Ceilings) bool { return c.NoQueue == 0 && c.Clairvoyant > 0 }},
 		{"two tiers", func(s *Scenario) {
 			s.Tiers[0].Next = &Fan{Tier: 1}
 			s.Tiers = append(s.Tiers, Tier{Policy: fifo(60, 0), Service: fixed50})

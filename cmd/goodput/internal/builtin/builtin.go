@@ -26,7 +26,7 @@ var names = []string{
 	"rule-of-thumb", "depth-ceiling", "expiry-only", "burst",
 	"unbounded-minute", "limit-200", "tick-table", "bounded-queue",
 	"raise-the-limit", "deepen-the-queue", "aimd-collapse", "oom-restart",
-	"capacity-step", "metastable", "mixed-deadlines", "bimodal",
+	"capacity-step", "metastable", "retry-budget", "retry-layers", "mixed-deadlines", "bimodal",
 	"tenant-flood", "tenant-limiters", "random-ids", "quota", "priority-flood", "reserve", "cohorts", "latest-only",
 	"lend", "shared-database", "layers", "fan-out",
 }

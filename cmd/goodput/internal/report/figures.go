@@ -155,6 +155,7 @@ var (
 	rate    = unit{1, three}
 	percent = unit{100, func(float64) int { return 1 }}
 	millis  = unit{1000, three}
+	times   = unit{1, func(float64) int { return 2 }}
 	count   = unit{1, func(float64) int { return 0 }}
 )
 

@@ -150,6 +150,7 @@ func (t *text) table(r *Report) {
 	}
 	t.good(r)
 	t.kept(r)
+	t.attempts(r)
 	t.gap()
 	for _, l := range r.legend() {
 		t.faint(l)
@@ -182,6 +183,30 @@ func (t *text) kept(r *Report) {
 	if len(all) > 0 {
 		t.gap()
 		t.prose("", "kept at home: "+strings.Join(all, ", ")+".")
+	}
+}
+
+// attempts is a line about clients that try again, each class of them by itself.
+func (t *text) attempts(r *Report) {
+	const shown = 1.005 // is 1.01
+	var all []string
+	for _, p := range r.Policies {
+		if f := p.Figures().Attempts; f.Mean < shown {
+			continue
+		}
+		said := p.Name + " " + p.Figures().Attempts.plain(times)
+		var classes []string
+		for i, c := range p.classes() {
+			classes = append(classes, c.Name+" "+p.Class(i).Attempts.plain(times))
+		}
+		if classes != nil {
+			said += " (" + strings.Join(classes, ", ") + ")"
+		}
+		all = append(all, said)
+	}
+	if len(all) > 0 {
+		t.gap()
+		t.prose("", "attempts per request: "+strings.Join(all, ", ")+".")
 	}
 }
 

@@ -75,6 +75,20 @@ func TestKeptAtHomeIsSaid(t *testing.T) {
 	}
 }
 
+// How often clients try is said where they try again, of each class.
+func TestAttemptsAreSaid(t *testing.T) {
+	r := sample(2, 1)
+	if text := show(t, r, Columns, false); strings.Contains(text, "attempts per request") {
+		t.Errorf("nobody tries again, and yet\n%s", text)
+	}
+	run := r.Policies[1].Runs[0]
+	run.Total.Attempts += run.Total.Requests / 4
+	run.Classes[1].Attempts += run.Classes[1].Requests / 2
+	if text := show(t, r, Columns, false); !strings.Contains(text, "\nattempts per request: fifo 1.25 (web 1.00, batch 1.50).\n") {
+		t.Errorf("who tries how often is missing in\n%s", text)
+	}
+}
+
 // Who gives up while waiting is told nothing by a policy that refuses nobody.
 func TestNobodyIsToldWhereNobodyIsRefused(t *testing.T) {
 	tally := sim.Tally{Requests: 10_000, InTime: 9_997, Refused: 3}

@@ -87,6 +87,7 @@ func TestCriteria(t *testing.T) {
 		{"goodput.kept == 900", true, "900"},
 		{"goodput.kept_share == 0.025", true, "0.0250"},
 		{"goodput.attempts_per_request < 1.12", true, "1.1111"},
+		{"goodput.front.arrivals == 500", true, "500"},
 		{"goodput.front.extra_load == 0.25", true, "0.2500"},
 		{"goodput.extra_load == 63", true, "63.0000"}, // of the tier that has most
 		// 11,400 in 10 s against 1,200/s.

@@ -58,6 +58,7 @@ var metrics = map[string]metric{
 	"told_p50": quantile(0.5, func(t *sim.Tally) *hist.Histogram { return &t.Told }),
 	"told_p99": quantile(0.99, func(t *sim.Tally) *hist.Histogram { return &t.Told }),
 
+	"arrivals":    {unit: count, tier: func(t *sim.TierResult) float64 { return float64(t.Arrivals) }},
 	"peak_queue":  {unit: count, tier: func(t *sim.TierResult) float64 { return float64(t.PeakQueue) }},
 	"peak_in_use": {unit: count, tier: func(t *sim.TierResult) float64 { return float64(t.PeakInUse) }},
 	"peak_behind": {unit: count, tier: func(t *sim.TierResult) float64 { return float64(t.PeakBehind) }},
