@@ -8,16 +8,17 @@ import (
 // A held is the slot of a task that runs, for what the task itself waits for. It is in
 // the context of the task.
 //
-// Invariants: one at a time runs within it, which holds mu. The slot is given back under
-// mu with over set, so nothing runs within a slot that is not held any more, even if the
-// context of the task outlives it; and what runs then keeps the slot until it ends.
+// Invariants: one at a time runs within it, while busy is set. The slot is given back once
+// over is set, which waits for that one; so nothing runs within a slot that is not held
+// any more, even if the context of the task outlives it.
 type held struct {
 	p     *Pool
 	cost  int
 	outer *held // of the task that waits for this one; nil if nobody does
 
-	mu   sync.Mutex
-	over bool
+	mu         sync.Mutex
+	busy, over bool
+	left       chan struct{} // close waits for it; nil while close does not wait
 }
 
 type heldKey struct{}
@@ -48,28 +49,46 @@ func heldIn(ctx context.Context, p *Pool) *held {
 // Work whose ctx is over is for the limiter to refuse.
 func enter(ctx context.Context, p *Pool, cost int) *held {
 	h := heldIn(ctx, p)
-	if h == nil || cost > h.cost || ctx.Err() != nil || !h.mu.TryLock() {
+	if h == nil || cost > h.cost || ctx.Err() != nil {
 		return nil
 	}
-	if h.over {
-		h.mu.Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.busy || h.over {
 		return nil
 	}
+	h.busy = true
 	return h
 }
 
-func (h *held) leave() { h.mu.Unlock() }
-
-func (h *held) close() {
+func (h *held) leave() {
 	h.mu.Lock()
-	h.over = true
+	h.busy = false
+	if h.left != nil {
+		close(h.left)
+	}
 	h.mu.Unlock()
 }
 
-// within runs the task in a slot that is held and was entered, and returns when it has
-// ended. The goroutine keeps a runtime.Goexit from ending whoever waits.
-func (t *task) within(h *held) {
-	inner := &held{p: t.p, cost: t.cost, outer: h.outer}
+// close lets nobody in any more, and returns when nobody is.
+func (h *held) close() {
+	h.mu.Lock()
+	h.over = true
+	if h.busy {
+		h.left = make(chan struct{})
+	}
+	left := h.left
+	h.mu.Unlock()
+	if left != nil {
+		<-left
+	}
+}
+
+// within runs the task in a slot that is held and was entered, for one that waits with
+// ctx, and returns when it has ended. The goroutine of its own keeps a runtime.Goexit from
+// ending whoever waits.
+func (t *task) within(ctx context.Context, h *held) {
+	inner := &held{p: t.p, cost: t.cost, outer: outermost(ctx)}
 	t.p.nested.Add(1)
 	go func() {
 		defer func() {

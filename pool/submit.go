@@ -95,7 +95,7 @@ func Do[T any](ctx context.Context, p *Pool, w goodput.Work, fn func(context.Con
 	if w.Deadline.IsZero() || time.Now().Before(w.Deadline) {
 		if h := enter(ctx, p, cost); h != nil {
 			t := newTask(ctx, p, cost, fn)
-			t.within(h)
+			t.within(ctx, h)
 			return t.value, t.err
 		}
 	}

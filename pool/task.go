@@ -116,19 +116,20 @@ func (t *task) run(slot *goodput.Slot, outer *held) {
 
 // invoke calls the function and sets the outcome, in any case.
 func (t *task) invoke(ctx context.Context) {
-	t.err = ErrGoexit // unless it returns, or panics
+	returned := false
 	defer func() {
 		if v := recover(); v != nil {
-			t.err, t.left = &PanicError{Value: v, Stack: debug.Stack()}, false
+			t.err = &PanicError{Value: v, Stack: debug.Stack()}
 			t.p.panics.Add(1)
-		} else if t.err == ErrGoexit {
+		} else if !returned {
+			t.err = ErrGoexit
 			t.p.exits.Add(1)
 		}
 		t.call = nil // what it holds may be large, and the task be kept for its value
 	}()
-	err := t.call(ctx)
-	t.left = err != nil && t.ctx.Err() != nil && errors.Is(err, t.ctx.Err())
-	t.err = err
+	t.err = t.call(ctx)
+	t.left = t.err != nil && t.ctx.Err() != nil && errors.Is(t.err, t.ctx.Err()) // may panic: it asks the error
+	returned = true
 }
 
 // refuse sets the outcome of a task that was refused after a wait.
@@ -172,6 +173,6 @@ func (t *task) help(ctx context.Context) bool {
 		return false
 	}
 	t.withdraw(errTaken)
-	t.within(h)
+	t.within(ctx, h)
 	return true
 }
