@@ -12,9 +12,10 @@ import (
 // is who matters.
 const explained = 5
 
-// explainShares says who has what, and who is shed: nothing without tenants, reserves
-// and an overload.
+// explainShares says what there is for all, who has what, and who is shed: nothing without
+// an allowance, tenants, reserves and an overload.
 func explainShares(b *strings.Builder, s *Stats, cfg *Config, top []TenantState) {
+	explainAllowance(b, s)
 	if cfg.Tenants != nil {
 		t := &s.Stats.Tenants
 		fmt.Fprintf(b, "  tenants  %d with a row; %d ask, %d for more than their share", t.Rows, t.Active, t.Over)

@@ -85,11 +85,14 @@ func fate(w *admission.Waiter) string {
 // That is what makes a simulation and a replay mean something.
 func TestRefinement(t *testing.T) {
 	seed := stressSeed(t)
-	for i := range 4 {
+	for i := range 8 {
 		synctest.Test(t, func(t *testing.T) {
 			cfg := stressConfig()
 			cfg.Observe = i&1 != 0
 			shared := i&2 != 0 // tenants, users, keys; weights and rows that change
+			if i&4 != 0 {
+				cfg.Allowance = Quota{Rate: 3000, Burst: 12}
+			}
 			l := New(cfg)
 			// From the first call on: what New itself has lent is taken back first.
 			var calls []call
@@ -108,6 +111,9 @@ func TestRefinement(t *testing.T) {
 			_ = l.Drain(ctx)
 			l.Stats()
 			ops := again(t, cfg, calls)
+			if cfg.Allowance.Rate > 0 && ops["dispatch"] == 0 {
+				t.Errorf("the run never waited for the allowance: %v", ops)
+			}
 			if shared && (ops["set weight"] == 0 || ops["tenants"] == 0 || ops["reconfigure"] == 0) {
 				t.Errorf("the run did not change who has which share: %v", ops)
 			}

@@ -59,7 +59,7 @@ const ownQueueFull = "the queue, or its tenant's part of it, is full"
 var sentences = [admission.Reasons]string{
 	QueueFull:   "the queue is full",
 	BytesFull:   "the request bodies that wait fill their memory",
-	TooCostly:   "it costs more than the limit, or than its tenant or group may ever have",
+	TooCostly:   "it costs more than the limit, the burst of its allowance, or what its tenant or group may ever have",
 	TooLarge:    "its body is larger than all that may wait",
 	NoBudget:    "it could not be served within its deadline",
 	OverQuota:   "its tenant has had what its quota allows for now",

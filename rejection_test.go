@@ -90,7 +90,7 @@ func TestRejectionSaysWhatIsTrue(t *testing.T) {
 	}{
 		{"full", nil, 1, ": the queue is full; ", "tenant", 4},
 		{"full, with tenants", &own, 1, ": the queue, or its tenant's part of it, is full; ", "queue is full", 4},
-		{"above a ceiling", &own, 3, ": it costs more than the limit, or than its tenant or group may ever have; 0 of 4 in use", "retry", 0},
+		{"above a ceiling", &own, 3, ": it costs more than the limit, the burst of its allowance, or what its tenant or group may ever have; 0 of 4 in use", "retry", 0},
 	} {
 		l := New(Config{Limit: limit.Fixed(4), Depth: NoQueue, Tenants: c.tenants})
 		for range c.occupied {

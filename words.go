@@ -66,7 +66,7 @@ const (
 	None        = admission.None        // it started
 	QueueFull   = admission.QueueFull   // the depth in force is reached, MaxItems, or the part of its tenant
 	BytesFull   = admission.BytesFull   // the bodies that wait fill MaxBytes
-	TooCostly   = admission.TooCostly   // it costs more than the limit, or than its tenant or group may ever have
+	TooCostly   = admission.TooCostly   // it costs more than the limit, the burst of the allowance, or what its tenant or group may ever have
 	TooLarge    = admission.TooLarge    // its bytes alone exceed MaxBytes
 	NoBudget    = admission.NoBudget    // it would be late, or make others late that take less
 	OverQuota   = admission.OverQuota   // its tenant has had what its quota allows for now

@@ -14,7 +14,7 @@ import (
 type Work struct {
 	// Cost is how many units of the limit it holds while it runs: 1 to 2^20, and 0 or
 	// less counts as 1. What costs more than the limit, than the MaxInUse of its tenant
-	// or than the burst of its quota is refused as too costly.
+	// or than the burst of its quota or of the allowance is refused as too costly.
 	Cost int
 
 	// Size is the amount of work: tokens, rows, bytes. It scales the expected
