@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -253,6 +254,16 @@ func (r *result) NextResultSet() error {
 	r.sets--
 	r.left = r.n
 	return nil
+}
+
+// until waits for what another goroutine is about to do.
+func until(tb testing.TB, done func() bool) {
+	tb.Helper()
+	for end := time.Now().Add(20 * time.Second); !done(); runtime.Gosched() {
+		if time.Now().After(end) {
+			tb.Fatal("it does not come to an end")
+		}
+	}
 }
 
 // empty fails the test if anything is held. Call it when all is done.
