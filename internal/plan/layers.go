@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/goodput/goodput/internal/theory"
@@ -263,7 +264,7 @@ func (a *Layers) checkResource(r Resource) {
 	u := Use{Name: r.Name, Limit: r.limit(), Range: r.Limit.String()}
 	var terms []string
 	var biggest Layer
-	most := 0
+	most, surge := 0, 0
 	for _, l := range a.in.Layers {
 		if l.Resource != r.Name {
 			continue
@@ -282,6 +283,7 @@ func (a *Layers) checkResource(r Resource) {
 		}
 		terms = append(terms, text)
 		u.Demand += n
+		surge += l.Limit * l.holds() * l.limits() * l.Surge
 		if n > most {
 			most, biggest = n, l
 		}
@@ -298,40 +300,62 @@ func (a *Layers) checkResource(r Resource) {
 			which = fmt.Sprintf(" (the largest of %s, as the file says)", r.Limit)
 		}
 	}
-	_, replicas := biggest.replicas()
-	per := biggest.holds() * biggest.limits() * replicas // slots for each unit of the limit
-	left := u.Limit - (u.Demand - most)
-	fix := fmt.Sprintf("%s to at least %d", r.Name, u.Demand)
-	if left >= per {
-		fix = fmt.Sprintf("the limit of %s from %d to %d (%d in all), or %s", biggest.Name, biggest.Limit, left/per, u.Demand-most+left/per*per, fix)
-	} else if one := biggest.Limit * biggest.holds() * biggest.limits(); left >= one {
-		fix = fmt.Sprintf("the replicas of %s from %d to %d, or %s", biggest.Name, replicas, left/one, fix)
+	when := ""
+	if u.Demand-surge <= u.Limit {
+		when = fmt.Sprintf(" while a release rolls out; %d at other times", u.Demand-surge)
 	}
 	a.add(Error, "resource_overcommitted", r.Name,
-		fmt.Sprintf("%s = %d may be asked of it, and it has %d%s: each limit may be right alone, together they are %.3g times too many.",
-			u.Sum, u.Demand, u.Limit, which, float64(u.Demand)/float64(u.Limit)),
-		"change "+fix+"; or lease the budget to the replicas by demand.")
+		fmt.Sprintf("%s = %d may be asked of it%s, and it has %d%s: each limit may be right alone, together they are %.3g times too many.",
+			u.Sum, u.Demand, when, u.Limit, which, float64(u.Demand)/float64(u.Limit)),
+		"change "+biggest.fit(r.Name, u.Limit, u.Demand, most)+"; or lease the budget to the replicas by demand.")
+}
+
+// fit names the smallest changes after which no more than limit is asked of a resource:
+// of the demand on it now, mine is that of l, which asks most.
+func (l Layer) fit(resource string, limit, demand, mine int) string {
+	_, replicas := l.replicas()
+	one := l.Limit * l.holds() * l.limits()  // slots for each replica
+	per := l.holds() * l.limits() * replicas // slots for each unit of the limit
+	left, others := limit-(demand-mine), demand-mine
+	changes := []string{fmt.Sprintf("%s to at least %d", resource, demand)}
+	if left >= per {
+		changes = append(changes, fmt.Sprintf("the limit of %s from %d to %d (%d in all)", l.Name, l.Limit, left/per, others+left/per*per))
+	} else if left >= one {
+		changes = append(changes, fmt.Sprintf("the replicas of %s from %d to %d", l.Name, replicas, left/one))
+	}
+	// A smaller surge costs a slower release, and nothing else.
+	if surge := left/one - (replicas - l.Surge); l.Surge > 0 && left > 0 && surge >= 1 {
+		changes = append(changes, fmt.Sprintf("the surge of %s from %d to %d (%d in all)", l.Name, l.Surge, surge, others+left/one*one))
+	}
+	slices.Reverse(changes)
+	return strings.Join(changes, ", or ")
 }
 
 // checkRetries: attempts of layers multiply.
 func (a *Layers) checkRetries() {
 	var factors []string
-	most := 0.0
+	var worst LayerAnswer
 	budgeted := 1.0
 	for _, l := range a.Layers {
 		if l.Calls > 1 {
 			factors = append(factors, figures(l.Calls))
-			most = max(most, l.Calls)
-			budgeted *= 1.1
+			budgeted *= min(l.Calls, 1.1)
+		}
+		if l.Calls > worst.Calls {
+			worst = l
 		}
 	}
 	if len(factors) < 2 || a.Calls <= 2 {
 		return
 	}
+	rates := ""
+	if a.Rate > 0 {
+		rates = fmt.Sprintf(" At the %s that the whole does these are %s.", perSecond(a.Rate), perSecond(a.Calls*a.Rate))
+	}
 	a.add(Warning, "retries_multiply", "",
-		fmt.Sprintf("%d layers retry: one request at the door becomes %s = %s calls at the bottom while that fails, the load that keeps it down.",
-			len(factors), strings.Join(factors, " x "), figures(a.Calls)),
-		fmt.Sprintf("retry in one layer only (%s calls), or give each a retry budget of 10 %% (%s calls).", figures(most), figures(round3(budgeted))))
+		fmt.Sprintf("%d layers retry: one request at the door becomes %s = %s calls at the bottom while that fails, the load that keeps it down.%s",
+			len(factors), strings.Join(factors, " x "), figures(a.Calls), rates),
+		fmt.Sprintf("retry in one layer only (%s calls in %s), or give each a retry budget of 10 %% (%s calls).", figures(worst.Calls), worst.Name, figures(round3(budgeted))))
 }
 
 // checkLayer: what is wrong with one layer.

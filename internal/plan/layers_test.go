@@ -134,13 +134,75 @@ func TestRetriesMultiply_C069(t *testing.T) {
 		t.Fatalf("%+v", a.Findings)
 	}
 	said(t, f.Text, "4 x 4 x 4 = 64")
-	said(t, f.Fix, "in one layer only (4 calls)", "(1.33 calls)")
+	said(t, f.Fix, "in one layer only (4 calls in layer 0)", "(1.33 calls)")
+	if strings.Contains(a.Text(), "without retry budgets") {
+		t.Errorf("there are none:\n%s", a.Text())
+	}
 	for i := range top.Layers {
 		top.Layers[i].RetryBudget = 0.1
 	}
 	a = check(t, top)
 	if math.Abs(a.Calls-1.331) > 1e-9 || len(a.Findings) > 0 {
 		t.Errorf("with budgets of 10 %%: %v %+v", a.Calls, a.Findings)
+	}
+	said(t, a.Text(), "1.331x", "1.1 x 1.1 x 1.1 calls", "without retry budgets 64")
+
+	// The worst layer is named, and the rate that the bottom would get.
+	top = Topology{Deadline: 2 * time.Second, Layers: []Layer{
+		{Name: "edge", Wait: 10 * ms, Attempts: 2},
+		{Name: "api", Wait: 10 * ms, Attempts: 5, RetryBudget: 0.5},
+		{Name: "store", Wait: 10 * ms, Attempts: 4},
+		{Name: "database", Limit: 60, Service: Service{Mean: 50 * ms}, Objective: 400 * ms},
+	}}
+	f = find(check(t, top).Findings, "retries_multiply")
+	if f == nil {
+		t.Fatal("2 x 1.5 x 4 is not seen")
+	}
+	said(t, f.Text, "2 x 1.5 x 4 = 12", "At the 1200/s that the whole does these are 14400/s.")
+	said(t, f.Fix, "(4 calls in store)")
+	top = Topology{Deadline: 2 * time.Second}
+	for i := range 100 {
+		top.Layers = append(top.Layers, Layer{Name: fmt.Sprint(i), Wait: ms, Attempts: 100, RetryBudget: 0.001})
+	}
+	if n := top.attempts(); n != 1e15 {
+		t.Errorf("100^100 attempts are %d, want the most that is counted", n)
+	}
+}
+
+// C123: a release that overlaps scaling, 2 to 6 replicas and 4 more: the share of each
+// may be right for what runs most of the time. The changes are the smallest that do.
+func TestRollout_C123(t *testing.T) {
+	top := func(limit, surge, workers, resource int) Topology {
+		return Topology{
+			Deadline:  2 * time.Second,
+			Layers:    []Layer{{Name: "api", Limit: limit, Replicas: Range{2, 6}, Surge: surge, Workers: workers, Resource: "database", Wait: 100 * ms}},
+			Resources: []Resource{{Name: "database", Limit: Range{resource, resource}}},
+		}
+	}
+	fits := func(limit, surge, workers, resource int) bool {
+		return find(check(t, top(limit, surge, workers, resource)).Findings, "resource_overcommitted") == nil
+	}
+	f := find(check(t, top(11, 4, 0, 100)).Findings, "resource_overcommitted")
+	if f == nil {
+		t.Fatal("(6 + 4) x 11 of 100 is not seen")
+	}
+	said(t, f.Text, "(6 + 4) x 11 = 110 may be asked of it while a release rolls out; 66 at other times, and it has 100", "1.1 times")
+	said(t, f.Fix, "the surge of api from 4 to 3 (99 in all), or the limit of api from 11 to 10 (100 in all), or database to at least 110")
+	if !fits(11, 3, 0, 100) || !fits(10, 4, 0, 100) || !fits(11, 4, 0, 110) || fits(11, 4, 0, 109) {
+		t.Error("a change does not end the finding, or is not the smallest")
+	}
+	// Processes of a replica multiply, and no surge is small enough.
+	f = find(check(t, top(10, 4, 2, 100)).Findings, "resource_overcommitted")
+	if f == nil {
+		t.Fatal("(6 + 4) x 10 x 2 of 100 is not seen")
+	}
+	said(t, f.Text, "(6 + 4) x 10 x 2 workers = 200", "and it has 100")
+	said(t, f.Fix, "change the limit of api from 10 to 5 (100 in all), or database to at least 200")
+	if strings.Contains(f.Text, "rolls out") || strings.Contains(f.Fix, "surge") || !fits(5, 4, 2, 100) || fits(6, 4, 2, 100) {
+		t.Errorf("120 without the surge are too many as well: %+v", f)
+	}
+	if !fits(10, 4, 0, 100) || fits(10, 5, 0, 100) {
+		t.Error("(6 + 4) x 10 fits 100, and (6 + 5) x 10 does not")
 	}
 }
 

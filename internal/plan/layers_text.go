@@ -119,7 +119,11 @@ func (a *Layers) sums(p *page) {
 		p.fact("waits", brief(a.Waits), fmt.Sprintf("%s; the deadline is %s%s", text, brief(a.Deadline), strings.Join(reasons, "")))
 	}
 	if len(calls) > 0 {
-		p.fact("retries", figures(a.Calls)+"x", strings.Join(calls, " x ")+" calls at the bottom for one request at the door, if all fail")
+		text := strings.Join(calls, " x ") + " calls at the bottom for one request at the door, if all fail"
+		if all := a.in.attempts(); float64(all) > a.Calls {
+			text += fmt.Sprintf("; without retry budgets %d", all)
+		}
+		p.fact("retries", figures(a.Calls)+"x", text)
 	}
 	for _, u := range a.Resources {
 		if u.Sum == "" {

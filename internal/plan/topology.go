@@ -210,3 +210,15 @@ func (l Layer) holds() int { return max(l.Holds, 1) }
 // fanOut and attempts return at least 1.
 func (l Layer) fanOut() int   { return max(l.FanOut, 1) }
 func (l Layer) attempts() int { return max(l.Attempts, 1) }
+
+// attempts is how many calls at the bottom one request at the door may become, whatever
+// the budgets; 1e15 stands for more.
+func (t Topology) attempts() int {
+	n := 1
+	for _, l := range t.Layers {
+		if n *= l.attempts(); n > 1e15 {
+			return 1e15
+		}
+	}
+	return n
+}
