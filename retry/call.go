@@ -47,13 +47,19 @@ type Call struct {
 // The deadline is that of ctx or Total from now, whichever is earlier: each call has
 // its own, and its attempts share it.
 func (p *Policy) Begin(ctx context.Context) *Call {
+	c := new(Call)
+	c.Begin(ctx, p)
+	return c
+}
+
+// Begin is Policy.Begin for a zero Call that is a part of something else, which saves an
+// allocation.
+func (c *Call) Begin(ctx context.Context, p *Policy) {
 	if err := p.Validate(); err != nil {
 		panic(err.Error())
 	}
-	c := &Call{
-		policy: p, settings: p.settings(), ctx: ctx, start: time.Now(),
-		base: 1, attempt: 1, idempotent: IsIdempotent(ctx),
-	}
+	c.policy, c.settings, c.ctx, c.start = p, p.settings(), ctx, time.Now()
+	c.base, c.attempt, c.idempotent = 1, 1, IsIdempotent(ctx)
 	c.end, _ = ctx.Deadline()
 	if p.Total > 0 {
 		if end := c.start.Add(p.Total); c.end.IsZero() || end.Before(c.end) {
@@ -70,7 +76,6 @@ func (p *Policy) Begin(ctx context.Context) *Call {
 	}
 	p.calls.Add(1)
 	p.attempts.Add(1)
-	return c
 }
 
 // Attempt returns the number of the attempt, from 1.

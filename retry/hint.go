@@ -94,9 +94,10 @@ func seconds(text string) (Hint, bool) {
 		return Hint{}, false
 	}
 	h := scaled(whole, time.Second)
-	if !h.Capped {
-		h.After += fraction
+	if h.Capped || h.After+fraction > longest {
+		return Hint{After: longest, Capped: true}, true
 	}
+	h.After += fraction
 	return h, true
 }
 
