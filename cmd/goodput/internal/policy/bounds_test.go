@@ -36,6 +36,9 @@ func TestBoundsAreThoseOfTheLibrary(t *testing.T) {
 	quota := func(rate, burst float64) admission.Config {
 		return shared(admission.Tenant{Quota: admission.Quota{Rate: rate, Burst: burst}})
 	}
+	allowed := func(rate, burst float64) admission.Config {
+		return admission.Config{Allowance: admission.Quota{Rate: rate, Burst: burst}}
+	}
 	buckets := func(n, hand int) admission.Config {
 		return admission.Config{Tenants: &admission.Tenants{Buckets: n, Hand: hand}}
 	}
@@ -54,6 +57,8 @@ func TestBoundsAreThoseOfTheLibrary(t *testing.T) {
 		"maxRate":       {quota(maxRate, 0), quota(above(maxRate), 0)},
 		"least burst":   {quota(1, 1), quota(1, below(1))},
 		"most burst":    {quota(1, maxRate), quota(1, above(maxRate))},
+		"least allowed": {allowed(minRate, 0), allowed(below(minRate), 0)},
+		"most allowed":  {allowed(maxRate, maxRate), allowed(maxRate, above(maxRate))},
 		"maxBuckets":    {buckets(maxBuckets, 1), buckets(maxBuckets+1, 1)},
 		"maxHand":       {buckets(maxBuckets, maxHand), buckets(maxBuckets, maxHand+1)},
 		"reserves":      {reserve(0.5, 0.5+rounding/2), reserve(0.5, 0.5+2*rounding)},

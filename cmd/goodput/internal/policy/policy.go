@@ -52,6 +52,7 @@ func (p *Policy) Read(m *strictyaml.Map) {
 	if n := m.Get("limit"); n.Present() {
 		c.Limit = limit.Fixed(n.Whole(1, limit.Max))
 	}
+	set(&c.Allowance, m.Get("allowance"), allowance)
 	set(&c.Objective, m.Get("objective"), span)
 	set(&c.Percentile, m.Get("percentile"), func(n strictyaml.Node) float64 { return n.Number(minPercentile, maxPercentile) })
 	set(&c.Service, m.Get("service"), func(n strictyaml.Node) time.Duration { return n.Span(1, longest) })
@@ -108,6 +109,18 @@ func set[T any](field *T, n strictyaml.Node, read func(strictyaml.Node) T) {
 }
 
 func span(n strictyaml.Node) time.Duration { return n.Span(shortest, longest) }
+
+// allowance reads what all requests together may have: a rate, a rate with a burst, or
+// none, which takes back what was said before.
+//
+//	allowance: 100/s
+//	allowance: {rate: 100/s, burst: 20}
+func allowance(n strictyaml.Node) admission.Quota {
+	if n.Raw() == "none" {
+		return admission.Quota{}
+	}
+	return quota(n)
+}
 
 // depth is a number, none, or derived, which takes back a number.
 func depth(n strictyaml.Node) int {

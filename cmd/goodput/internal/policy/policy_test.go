@@ -43,6 +43,7 @@ overflow: block
 order: newest_first
 exempt: 3
 durable: true
+allowance: {rate: 90/min, burst: 20}
 reserve: {critical: 20%, default: 0.1, sheddable: 5%, background: 0}
 deadline: 2s
 deadline_cap: 5s
@@ -52,7 +53,8 @@ deadline_cap: 5s
 			Limit: limit.Fixed(60), Objective: 400 * time.Millisecond, Percentile: 0.95, Service: 50 * time.Millisecond,
 			Depth: 480, MaxItems: 1000, MaxBytes: 1 << 20, MaxWait: 300 * time.Millisecond,
 			Overflow: admission.Block, Order: admission.NewestFirst, Exempt: 3, Durable: true,
-			Reserve: admission.Reserve{Critical: 0.2, Default: 0.1, Sheddable: 0.05},
+			Allowance: admission.Quota{Rate: 1.5, Burst: 20},
+			Reserve:   admission.Reserve{Critical: 0.2, Default: 0.1, Sheddable: 0.05},
 		},
 		Deadline: 2 * time.Second, DeadlineCap: 5 * time.Second,
 	}
@@ -64,6 +66,12 @@ deadline_cap: 5s
 	want.Limiter.Depth, want.Limiter.Order = 0, admission.EDF
 	if err != nil || got != want {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
+	}
+	if got, err := read(t, got, "allowance: 5/s"); err != nil || got.Limiter.Allowance != (admission.Quota{Rate: 5}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := read(t, got, "allowance: none"); err != nil || got.Limiter.Allowance != (admission.Quota{}) {
+		t.Errorf("%+v, %v", got, err)
 	}
 	if got, err := read(t, got, "depth: none\noverflow: displace\ndurable: false"); err != nil || got.Limiter.Depth != admission.NoQueue || got.Limiter.Overflow != admission.Displace {
 		t.Errorf("%+v, %v", got, err)
@@ -170,6 +178,15 @@ func TestRanges(t *testing.T) {
 		"tenants: none":                                                                          "",
 		"tenants: {}":                                                                            "",
 		"reserve: none":                                                                          "",
+		"allowance: 1e9/s":                                                                       "",
+		"allowance: {rate: 0.000001/s, burst: 1}":                                                "",
+		"allowance: none":                                                                        "",
+		"allowance: 1e-7/s":                                                                      `allowance "1e-7/s" is out of range`,
+		"allowance: 0/s":                                                                         `allowance "0/s"`,
+		"allowance: 100":                                                                         `allowance "100"`,
+		"allowance: {burst: 20}":                                                                 "rate is missing",
+		"allowance: {rate: 5/s, burst: 0.5}":                                                     `burst "0.5" is not a number of 1 to 1000000000`,
+		"allowance: {rate: 5/s, size: 3}":                                                        "size is unknown",
 		"max_bytes: 3":                                                                           "max_bytes is unknown, did you mean max_queue_bytes?",
 		"{objective: 400ms, service: '500ms'}":                                                   "service 500ms is longer than objective 400ms",
 		"{objective: no, overflow: block, depth: none}":                                          `objective "no"`, // and no contradiction until it is right

@@ -103,18 +103,20 @@ func tenant(m *strictyaml.Map, row *admission.Tenant) {
 	set(&row.Highest, m.Get("highest"), func(n strictyaml.Node) admission.Priority {
 		return admission.Critical + admission.Priority(n.Word(priorities...))
 	})
-	n := m.Get("quota")
-	if !n.Present() {
-		return
-	}
+	set(&row.Quota, m.Get("quota"), quota)
+}
+
+// quota reads a rate, or a rate with a burst.
+func quota(n strictyaml.Node) (q admission.Quota) {
 	if n.IsText() {
-		row.Quota.Rate = n.Rate(minRate, maxRate)
-		return
+		q.Rate = n.Rate(minRate, maxRate)
+		return q
 	}
-	q := n.Map()
-	defer q.Done()
-	row.Quota.Rate = q.Need("rate", "100/s").Rate(minRate, maxRate)
-	set(&row.Quota.Burst, q.Get("burst"), func(n strictyaml.Node) float64 { return n.Number(1, maxRate) })
+	m := n.Map()
+	defer m.Done()
+	q.Rate = m.Need("rate", "100/s").Rate(minRate, maxRate)
+	set(&q.Burst, m.Get("burst"), func(n strictyaml.Node) float64 { return n.Number(1, maxRate) })
+	return q
 }
 
 // reserve reads the part of what is granted that is left to each priority, or none.
