@@ -5,13 +5,15 @@ import (
 	"sync"
 )
 
-// A held is the slot of a task that runs, for what the task itself waits for. It is in
-// the context of the task.
+// A held is the slot of a task that runs, for what the task itself waits for. It is the
+// context of the task as well.
 //
 // Invariants: one at a time runs within it, while busy is set. The slot is given back once
 // over is set, which waits for that one; so nothing runs within a slot that is not held
 // any more, even if the context of the task outlives it.
 type held struct {
+	context.Context // of the work of the slot
+
 	p     *Pool
 	cost  int
 	outer *held // of the task that waits for this one; nil if nobody does
@@ -23,8 +25,12 @@ type held struct {
 
 type heldKey struct{}
 
-func (h *held) context(ctx context.Context) context.Context {
-	return context.WithValue(ctx, heldKey{}, h)
+// Value returns h itself for its key, as a context made by context.WithValue would.
+func (h *held) Value(key any) any {
+	if key == (heldKey{}) {
+		return h
+	}
+	return h.Context.Value(key)
 }
 
 // outermost returns what a task may run in that is waited for with ctx.
@@ -88,15 +94,15 @@ func (h *held) close() {
 // ctx, and returns when it has ended. The goroutine of its own keeps a runtime.Goexit from
 // ending whoever waits.
 func (t *task) within(ctx context.Context, h *held) {
-	inner := &held{p: t.p, cost: t.cost, outer: outermost(ctx)}
-	t.p.nested.Add(1)
+	t.own.Context, t.own.outer = t.ctx, outermost(ctx)
+	t.own.p.nested.Add(1)
 	go func() {
 		defer func() {
-			inner.close()
+			t.own.close()
 			h.leave()
 			close(t.done)
 		}()
-		t.invoke(inner.context(t.ctx))
+		t.invoke()
 	}()
 	<-t.done
 }

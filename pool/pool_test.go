@@ -223,6 +223,7 @@ func TestRefusedAtTheDoor(t *testing.T) {
 		if n, err := busy.Wait(t.Context()); n != 1 || err != nil {
 			t.Errorf("%d, %v", n, err)
 		}
+		synctest.Wait()
 		empty(t, p)
 	})
 }
@@ -256,6 +257,7 @@ func TestWaitGivesUp(t *testing.T) {
 		if n, err := task.Wait(ctx); n != 5 || err != nil {
 			t.Errorf("an outcome that is there: %d, %v", n, err)
 		}
+		synctest.Wait()
 		empty(t, p)
 	})
 }
@@ -305,6 +307,7 @@ func TestC011FunctionIgnoresItsContext(t *testing.T) {
 		}
 		synctest.Wait()
 		time.Sleep(20 * time.Second)
+		synctest.Wait()
 		<-ch
 		if most != 4 {
 			t.Errorf("%d ran at once, want 4", most)

@@ -67,7 +67,8 @@ func TestOverflow(t *testing.T) {
 		began []string
 	}{
 		{
-			"displace", goodput.Config{Overflow: goodput.Displace},
+			"displace",
+			goodput.Config{Overflow: goodput.Displace},
 			func(ctx context.Context, m *made) {
 				m.submit(ctx, "d", goodput.Work{Priority: goodput.Critical})
 				m.submit(ctx, "e", goodput.Work{Priority: goodput.Background})
@@ -76,7 +77,8 @@ func TestOverflow(t *testing.T) {
 			[]string{"a", "d", "b"},
 		},
 		{
-			"refuse newest", goodput.Config{Overflow: goodput.RefuseNewest},
+			"refuse newest",
+			goodput.Config{Overflow: goodput.RefuseNewest},
 			func(ctx context.Context, m *made) {
 				m.submit(ctx, "d", goodput.Work{Priority: goodput.Critical})
 			},
@@ -84,7 +86,8 @@ func TestOverflow(t *testing.T) {
 			[]string{"a", "b", "c"},
 		},
 		{
-			"evict oldest", goodput.Config{Overflow: goodput.EvictOldest},
+			"evict oldest",
+			goodput.Config{Overflow: goodput.EvictOldest},
 			func(ctx context.Context, m *made) {
 				m.submit(ctx, "d", goodput.Work{})
 				m.submit(ctx, "e", goodput.Work{})
@@ -93,7 +96,8 @@ func TestOverflow(t *testing.T) {
 			[]string{"a", "d", "e"},
 		},
 		{
-			"block", goodput.Config{Overflow: goodput.Block, MaxItems: 3},
+			"block",
+			goodput.Config{Overflow: goodput.Block, MaxItems: 3},
 			func(ctx context.Context, m *made) {
 				m.submit(ctx, "d", goodput.Work{}) // beyond the depth
 				m.submit(ctx, "e", goodput.Work{}) // beyond MaxItems
@@ -102,7 +106,8 @@ func TestOverflow(t *testing.T) {
 			[]string{"a", "b", "c", "d"},
 		},
 		{
-			"deadlines", goodput.Config{Service: 100 * time.Millisecond},
+			"deadlines",
+			goodput.Config{Service: 100 * time.Millisecond},
 			func(ctx context.Context, m *made) {
 				time.Sleep(250 * time.Millisecond) // c runs, and a service of 100 ms is known
 				m.submit(ctx, "d", goodput.Work{Deadline: time.Now().Add(40 * time.Millisecond)})
@@ -117,7 +122,8 @@ func TestOverflow(t *testing.T) {
 		{
 			// d would be served at 300 ms if nobody overtook it, and must begin by about 390 ms
 			// (the prior's p99 is 4.6 means); with e and f before it it would begin at 500 ms.
-			"doomed", goodput.Config{Service: 100 * time.Millisecond, Depth: 4},
+			"doomed",
+			goodput.Config{Service: 100 * time.Millisecond, Depth: 4},
 			func(ctx context.Context, m *made) {
 				time.Sleep(150 * time.Millisecond)
 				m.submit(ctx, "d", goodput.Work{Deadline: time.Now().Add(700 * time.Millisecond)})
@@ -128,13 +134,15 @@ func TestOverflow(t *testing.T) {
 			[]string{"a", "b", "e", "f", "c"},
 		},
 		{
-			"a bound", goodput.Config{MaxWait: 150 * time.Millisecond},
+			"a bound",
+			goodput.Config{MaxWait: 150 * time.Millisecond},
 			func(context.Context, *made) {},
 			map[string]goodput.Reason{"a": none, "b": none, "c": goodput.WaitBound},
 			[]string{"a", "b"},
 		},
 		{
-			"the caller leaves", goodput.Config{},
+			"the caller leaves",
+			goodput.Config{},
 			func(ctx context.Context, m *made) {
 				time.Sleep(110 * time.Millisecond)
 				left, leave := context.WithCancel(ctx)

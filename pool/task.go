@@ -64,7 +64,7 @@ func (t *Task[T]) Wait(ctx context.Context) (T, error) {
 
 // newTask returns a task that calls fn.
 func newTask[T any](ctx context.Context, p *Pool, cost int, fn func(context.Context) (T, error)) *Task[T] {
-	t := &Task[T]{task: task{p: p, ctx: ctx, cost: cost, done: make(chan struct{})}}
+	t := &Task[T]{task: task{ctx: ctx, own: held{p: p, cost: cost}, done: make(chan struct{})}}
 	t.call = func(ctx context.Context) (err error) {
 		t.value, err = fn(ctx)
 		return err
@@ -78,9 +78,8 @@ func newTask[T any](ctx context.Context, p *Pool, cost int, fn func(context.Cont
 // refusal, or a Wait that runs it in another slot. So it runs once at most, and has one
 // outcome: err is written before done is closed, and read after it.
 type task struct {
-	p        *Pool
 	ctx      context.Context // of the submitter
-	cost     int
+	own      held            // what it holds while it runs; the pool and the cost from the beginning
 	call     func(context.Context) error
 	withdraw context.CancelCauseFunc // gives up its place in the queue; nil but for one submitted in a task
 	claimed  atomic.Bool
@@ -94,10 +93,10 @@ type task struct {
 // run calls the function in slot, in the goroutine that it is called in, and gives the
 // slot back however it ends. outer is what the caller holds who waits for it.
 func (t *task) run(slot *goodput.Slot, outer *held) {
-	h := &held{p: t.p, cost: t.cost, outer: outer}
-	t.p.begin(t)
+	t.own.Context, t.own.outer = slot.Context(t.ctx), outer
+	t.own.p.begin(t)
 	defer func() {
-		h.close()
+		t.own.close()
 		switch {
 		case t.err == nil:
 			slot.Release()
@@ -106,28 +105,28 @@ func (t *task) run(slot *goodput.Slot, outer *held) {
 		default:
 			slot.Fail(errFailed)
 		}
-		t.p.end(t)
+		t.own.p.end(t)
 		close(t.done)
-		t.p.settle()
-		_ = t.p.follow()
+		t.own.p.settle()
+		_ = t.own.p.follow()
 	}()
-	t.invoke(h.context(slot.Context(t.ctx)))
+	t.invoke()
 }
 
 // invoke calls the function and sets the outcome, in any case.
-func (t *task) invoke(ctx context.Context) {
+func (t *task) invoke() {
 	returned := false
 	defer func() {
 		if v := recover(); v != nil {
 			t.err = &PanicError{Value: v, Stack: debug.Stack()}
-			t.p.panics.Add(1)
+			t.own.p.panics.Add(1)
 		} else if !returned {
 			t.err = ErrGoexit
-			t.p.exits.Add(1)
+			t.own.p.exits.Add(1)
 		}
 		t.call = nil // what it holds may be large, and the task be kept for its value
 	}()
-	t.err = t.call(ctx)
+	t.err = t.call(&t.own)
 	t.left = t.err != nil && t.ctx.Err() != nil && errors.Is(t.err, t.ctx.Err()) // may panic: it asks the error
 	returned = true
 }
@@ -164,7 +163,7 @@ func (t *task) wait(ctx context.Context) error {
 
 // help runs the task within what ctx holds, if it has not begun.
 func (t *task) help(ctx context.Context) bool {
-	h := enter(ctx, t.p, t.cost)
+	h := enter(ctx, t.own.p, t.own.cost)
 	if h == nil {
 		return false
 	}
