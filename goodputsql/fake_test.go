@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -29,11 +31,11 @@ import (
 //	panic          panics
 type server struct {
 	thaw  chan struct{}
-	dials func(n int) error         // what the n-th dial says, from 1; nil: all is well
-	began func(ctx context.Context) // called in each statement
-	bare  bool                      // connections cannot be reset or validated
-	sets  int                       // result sets after the first
-	stale atomic.Int64              // connections dialled before that number are bad
+	dials func(n int) error // what the n-th dial says, from 1; nil: all is well
+	ends  func()            // called when a statement has ended, or its rows are closed
+	bare  bool              // connections cannot be reset or validated
+	sets  int               // result sets after the first
+	stale atomic.Int64      // connections dialled before that number are bad
 
 	dialled, open, most, busy, mostBusy atomic.Int64
 	rows, txs                           atomic.Int64 // open now
@@ -127,7 +129,13 @@ func (c *conn) Begin() (driver.Tx, error)          { return nil, errors.New("not
 func (c *conn) IsValid() bool                      { return !c.bad.Load() }
 func (c *conn) ResetSession(context.Context) error { return nil }
 func (c *conn) Ping(ctx context.Context) error     { _, err := c.run(ctx, "ok"); c.done(); return err }
-func (c *conn) done()                              { c.using.Store(false) }
+
+func (c *conn) done() {
+	c.using.Store(false)
+	if c.s.ends != nil {
+		c.s.ends()
+	}
+}
 
 // run executes a statement, and leaves the connection in use.
 func (c *conn) run(ctx context.Context, query string) (rows int, err error) {
@@ -137,20 +145,15 @@ func (c *conn) run(ctx context.Context, query string) (rows int, err error) {
 	}
 	raise(&c.s.mostBusy, c.s.busy.Add(1))
 	defer c.s.busy.Add(-1)
-	if c.s.began != nil {
-		c.s.began(ctx)
-	}
 	if c.id < c.s.stale.Load() {
 		return 0, driver.ErrBadConn
 	}
-	var word, arg string
-	fmt.Sscan(query, &word, &arg) //nolint:errcheck // arg may be missing
+	word, arg, _ := strings.Cut(query, " ")
 	switch word {
 	case "ok":
 		return 0, nil
 	case "rows":
-		fmt.Sscan(arg, &rows) //nolint:errcheck // it is ours
-		return rows, nil
+		return strconv.Atoi(arg)
 	case "sleep":
 		d, err := time.ParseDuration(arg)
 		if err != nil {

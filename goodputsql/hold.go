@@ -70,11 +70,11 @@ type hold struct {
 type holds struct {
 	sync.Mutex
 	first, last *hold
-	n           int    // in the list
-	good        uint64 // ended without an error
-	long        uint64 // were held for LongHold
-	cut         uint64 // were held for MaxHold
-	overdue     int    // in the list, without a slot
+	n           int           // in the list
+	answer      chan struct{} // closed when the next one ends well; nil if nobody waits for that
+	long        uint64        // were held for LongHold
+	cut         uint64        // were held for MaxHold
+	overdue     int           // in the list, without a slot
 	timer       *time.Timer
 	running     bool
 	limit       int // the idle connections that the pool was told to keep

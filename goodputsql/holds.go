@@ -1,9 +1,6 @@
 package goodputsql
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 // enlist adds a hold, which has a slot and no connection yet.
 func (db *DB) enlist(h *hold) {
@@ -47,8 +44,9 @@ func (db *DB) delist(h *hold, good bool) bool {
 	}
 	h.prev, h.next, h.listed = nil, nil, false
 	l.n--
-	if good {
-		l.good++
+	if good && l.answer != nil {
+		close(l.answer)
+		l.answer = nil
 	}
 	if h.freed {
 		l.overdue--
@@ -150,17 +148,25 @@ func (db *DB) settle() {
 	}
 }
 
-// heldBy returns a hold of the same request as ctx, or, where there is but one slot, the
-// one that has it. It returns false if nothing of the kind is known.
-func (db *DB) heldBy(ctx context.Context, alone bool) (Hold, bool) {
-	scope := ctx.Done()
+// inTheWay returns a hold of the same request as a context with that Done; or else, where
+// there is but one slot, the one that has it, and true. A statement that runs waits for nobody,
+// so it is in nobody's way but as load is.
+func (db *DB) inTheWay(scope <-chan struct{}, one bool) (h Hold, alone bool) {
 	l := &db.holds
 	l.Lock()
 	defer l.Unlock()
+	var any *hold
 	for h := l.first; h != nil; h = h.next {
-		if alone || scope != nil && h.scope == scope {
-			return h.describe(db.now()), true
+		switch {
+		case h.kind == OfExec:
+		case scope != nil && h.scope == scope:
+			return h.describe(db.now()), false
+		case one && any == nil:
+			any = h
 		}
 	}
-	return Hold{}, false
+	if any == nil {
+		return Hold{}, false
+	}
+	return any.describe(db.now()), true
 }

@@ -12,14 +12,22 @@ import (
 type NestedError struct {
 	Holder Hold   // what has the connection
 	Site   string // file:line of the call that asked for another
-	Err    error  // a *goodput.Rejection, if the call has waited or was refused; nil if it failed at once
+	Err    error  // a *goodput.Rejection, if the call was refused or has waited; nil if it failed at once
+
+	// Alone says that the limit is 1 and the contexts have nothing in common: Holder has the only
+	// slot, and whether the call waits for itself is for the reader to see.
+	Alone bool
 }
 
 // Error says who waits for whom.
 func (e *NestedError) Error() string {
-	if e.Err == nil {
+	switch {
+	case e.Err == nil:
 		return fmt.Sprintf("goodputsql: the call at %s is inside the transaction of %s and would run outside of it, on another connection: use the *sql.Tx",
 			e.Site, e.Holder.Site)
+	case e.Alone:
+		return fmt.Sprintf("goodputsql: the call at %s found no connection, %s, taken at %s, has had the only one for %v: %v",
+			e.Site, e.Holder.Kind, e.Holder.Site, e.Holder.For, e.Err)
 	}
 	return fmt.Sprintf("goodputsql: the call at %s found no connection while %s of the same request, taken at %s, has had one for %v: %v",
 		e.Site, e.Holder.Kind, e.Holder.Site, e.Holder.For, e.Err)
@@ -60,9 +68,9 @@ func (db *DB) refused(ctx context.Context, err error, site uintptr) error {
 	if !errors.As(err, &r) || r.Outcome == goodput.Cancelled {
 		return err
 	}
-	holder, found := db.heldBy(ctx, r.Limit == 1)
-	if !found {
+	holder, alone := db.inTheWay(ctx.Done(), r.Limit == 1)
+	if holder == (Hold{}) {
 		return err
 	}
-	return &NestedError{Holder: holder, Site: place(site), Err: err}
+	return &NestedError{Holder: holder, Site: place(site), Err: err, Alone: alone}
 }

@@ -47,34 +47,35 @@ func (db *DB) Stats() Stats {
 // goodput.Config.Exempt: a database that is busy is not dead. So the database may see one
 // connection more than the limit, but never two: checks wait for each other.
 //
-// Where MaxOpenConns has no room for that one, a check waits for a slot like everybody, with the
-// priority goodput.Critical. If its time is up before it gets one, the database is
-// taken to be well if anybody else has got an answer meanwhile.
+// Where MaxOpenConns has no room for that one, a check takes a slot if one is free. If
+// none is, every connection is asking the database something already, and the next answer
+// that anybody gets is that of the check; without one until ctx is over, or for LongHold,
+// it fails.
 func (db *DB) PingContext(ctx context.Context) error {
-	seen := db.answers()
-	err := db.ping(ctx)
-	if err != nil && (errors.Is(err, goodput.ErrRejected) || ctx.Err() != nil) && db.answers() > seen {
-		return nil
-	}
-	return err
-}
-
-func (db *DB) ping(ctx context.Context) error {
 	select {
 	case db.health <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	defer func() { <-db.health }()
-	is := db.pool.Stats()
-	work := goodput.Work{Priority: goodput.Critical}
-	work.Exempt = is.MaxOpenConnections == 0 || is.InUse < is.MaxOpenConnections
 	span := goodput.Downstream(ctx)
 	defer span.End()
-	slot, err := db.lim.AcquireWork(ctx, work)
+	if most := db.pool.Stats().MaxOpenConnections; most > 0 && most <= db.lim.Stats().Limit {
+		slot, ok := db.lim.TryAcquire()
+		if !ok {
+			return db.nextAnswer(ctx)
+		}
+		return db.ping(ctx, &slot)
+	}
+	slot, err := db.lim.AcquireWork(ctx, goodput.Work{Priority: goodput.Critical, Exempt: true})
 	if err != nil {
 		return err
 	}
+	return db.ping(ctx, &slot)
+}
+
+// ping asks the database, and ends the slot.
+func (db *DB) ping(ctx context.Context, slot *goodput.Slot) (err error) {
 	err = errUnwound
 	defer func() { slot.Fail(err) }()
 	conn, err := db.connect(ctx)
@@ -86,9 +87,23 @@ func (db *DB) ping(ctx context.Context) error {
 	return err
 }
 
-// answers counts what ended well.
-func (db *DB) answers() uint64 {
-	db.holds.Lock()
-	defer db.holds.Unlock()
-	return db.holds.good
+// nextAnswer waits until somebody's work has ended well.
+func (db *DB) nextAnswer(ctx context.Context) error {
+	l := &db.holds
+	l.Lock()
+	if l.answer == nil {
+		l.answer = make(chan struct{})
+	}
+	answer := l.answer
+	l.Unlock()
+	t := time.NewTimer(db.cfg.LongHold)
+	defer t.Stop()
+	select {
+	case <-answer:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return errors.New("goodputsql: all connections are in use and none has had an answer for LongHold")
+	}
 }
