@@ -345,3 +345,44 @@ func TestAllowanceStress(t *testing.T) {
 	checkEmpty(t, l)
 	t.Logf("%d arrivals, %d admitted of %.0f allowed, outcomes %v, refusals %v", st.Arrivals, st.Immediate+st.Dequeued, most, st.Outcomes, st.Refusals)
 }
+
+// In a group what waits for the allowance of its limiter wants no units: the others have
+// them meanwhile.
+func TestAllowanceLeavesUnitsToTheGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewGroup(GroupConfig{Units: 10, Members: []Member{
+			{Config: Config{Name: "api", Depth: 100, MaxWait: time.Hour, Allowance: Quota{Rate: 10, Burst: 1}}},
+			{Config: Config{Name: "other", Depth: 100, MaxWait: time.Hour}},
+		}})
+		api, other := g.Limiter("api"), g.Limiter("other")
+		ctx, cancel := context.WithCancel(context.Background())
+		var all sync.WaitGroup
+		queue := func(l *Limiter, n int) {
+			for range n {
+				all.Go(func() {
+					if slot, err := l.Acquire(ctx); err == nil {
+						<-ctx.Done()
+						slot.Release()
+					}
+				})
+			}
+			synctest.Wait()
+		}
+		queue(api, 30)
+		queue(other, 30)
+		// One of the api runs, and one is next.
+		if a, o := api.Stats().InUse, other.Stats().InUse; a != 1 || o != 8 {
+			t.Errorf("%d and %d of 10 units in use, want 1 and 8", a, o)
+		}
+		// It has its share as soon as it is allowed, and the other gives it back.
+		time.Sleep(150 * time.Millisecond)
+		synctest.Wait()
+		if a := api.Stats().InUse; a != 2 {
+			t.Errorf("%d units in use by the api, want 2", a)
+		}
+		cancel()
+		all.Wait()
+		checkEmpty(t, api)
+		checkEmpty(t, other)
+	})
+}

@@ -56,8 +56,22 @@ func (c *Core) missed() uint64 {
 	return r[QueueFull] + r[NoBudget] + r[Unavailable]
 }
 
-// offered returns the units that would be in use if all that is offered were served at
-// once: its rate times the time for which a unit is held (Little's law).
+// offered returns the units that would be in use if all that is offered and allowed were
+// served at once: its rate times the time for which a unit is held (Little's law).
 func (c *Core) offered() int {
-	return int(math.Ceil(min(c.load.rate*c.service.hold(), limitless)))
+	rate := c.load.rate
+	if a := c.allowance.Rate; a > 0 {
+		rate = min(rate, a)
+	}
+	return int(math.Ceil(min(rate*c.service.hold(), limitless)))
+}
+
+// wanting returns the units that those who wait could use. What waits for a ceiling wants
+// none, and of what waits for the allowance only the first does.
+func (c *Core) wanting() int {
+	cost := c.cost - c.parkedCost
+	if c.allowance.Rate == 0 || cost == 0 {
+		return cost
+	}
+	return min(cost, max(int(c.allowance.level(c.now)), int(c.first().firstCost(c.order))))
 }

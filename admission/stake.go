@@ -56,7 +56,7 @@ func (s *Stake) Take(now time.Duration, c *Core, t Terms) Claim {
 // Look returns what the member is now. It costs a few nanoseconds.
 func (s *Stake) Look(now time.Duration, c *Core) Claim {
 	claim := Claim{InUse: c.inUse - s.elsewhere, Draining: c.draining}
-	claim.Wanted = claim.InUse + c.cost - c.parkedCost // what waits for a ceiling wants no units
+	claim.Wanted = claim.InUse + c.wanting()
 	if !c.draining {
 		s.hearMissed(now, c, &claim)
 		s.standing(now, c, &claim)
@@ -75,7 +75,7 @@ func (s *Stake) hearMissed(now time.Duration, c *Core, claim *Claim) {
 		s.missed, s.until = 0, 0
 	}
 	missed := c.missed()
-	if missed != s.seen && c.waiting == 0 {
+	if missed != s.seen && c.waiting == 0 && !c.binds() { // more units would not help against an allowance
 		cost := float64(missed-s.seen) * max(c.load.perCost, 1)
 		s.missed = int(min(float64(s.missed)+math.Ceil(cost), limitless))
 		s.until = now + c.cfg.Objective
