@@ -166,7 +166,7 @@ func BenchmarkOverload(b *testing.B) {
 	var slept, done, inTime, refused atomic.Int64
 	work := func(context.Context) (int, error) {
 		begin := time.Now()
-		time.Sleep(service)
+		time.Sleep(service) // wall clock: a benchmark
 		slept.Add(int64(time.Since(begin)))
 		done.Add(1)
 		return 0, nil
@@ -179,7 +179,7 @@ func BenchmarkOverload(b *testing.B) {
 		begin := time.Now()
 		for i := range int(window / every) {
 			due := begin.Add(time.Duration(i) * every)
-			time.Sleep(time.Until(due))
+			time.Sleep(time.Until(due)) // wall clock: a benchmark
 			all.Go(func() { do(due) })
 		}
 		all.Wait()
