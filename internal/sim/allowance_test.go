@@ -159,3 +159,28 @@ func TestAllowanceAfterRestart(t *testing.T) {
 		t.Errorf("without an allowance it is there at %v", core.Refill())
 	}
 }
+
+// Under one allowance tenants have fair shares as they have of slots: one that floods ten
+// times over takes nothing from one that asks for a fifth.
+func TestAllowanceIsShared(t *testing.T) {
+	s := api(1, exponential50, 2*time.Second, 30*time.Second)
+	s.Tiers[0].Policy.Core.Tenants = &admission.Tenants{Rows: []admission.Tenant{{ID: "quiet"}, {ID: "flood"}}}
+	quiet, flood := s.Classes[0], s.Classes[0]
+	quiet.Name, quiet.Tenant, quiet.Arrivals.Rate = "quiet", "quiet", 20
+	flood.Name, flood.Tenant, flood.Arrivals.Rate = "flood", "flood", 1000
+	s.Classes = []Class{quiet, flood}
+	r := play(t, s, 1)
+	for i, want := range []float64{20, 80} {
+		c := &r.Classes[i]
+		got := float64(c.InTime) / r.Window.Seconds()
+		asked := float64(c.Requests) / r.Window.Seconds()
+		p99, _ := c.Wait.Quantile(0.99)
+		t.Logf("%s: %.1f/s of %.1f/s in time, p99 of the wait %v", c.Name, got, asked, p99)
+		if least := 0.98 * min(want, asked); got < least {
+			t.Errorf("%s: %.1f/s in time, want %v", c.Name, got, want)
+		}
+	}
+	if p99, _ := r.Classes[0].Wait.Quantile(0.99); p99 > 60*ms {
+		t.Errorf("the quiet one waits %v at its p99", p99)
+	}
+}

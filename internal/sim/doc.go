@@ -9,9 +9,14 @@
 // Tier and meets the limiter of one of its instances, a Policy. Admitted, it holds
 // its slot while the resource of the tier, which all instances share, does its
 // work, and while the sub-requests that it then sends to another tier are under
-// way. It ends in time, or late, or refused, and its client may send it again.
+// way. It ends in time, or late, or refused, or failed, and its client may send it again,
+// as a tier may its sub-requests; or it was kept at home, and nobody was asked.
 //
-//	class -> [limiter of an instance] -> [resource: slots, speed, contention] -> next tier
+//	class -> [limiter of an instance] -> [resource: slots, speed, contention, faults] -> next tier
+//
+// Whether and when a call is sent again, or not sent at all, package attempts decides, as
+// it does in package retry. What the core hears of a slot that waits for sub-requests is
+// how long it was held, and how much of it was elsewhere.
 //
 // A class is one tenant, or many, of whom each request is one: evenly, by Zipf, or a new
 // one each time, which is an attack. So it is with users, whose cohort the core is told,
@@ -22,7 +27,7 @@
 // same instant, arrivals come first, then the rest in the order in which it was
 // scheduled. All randomness comes
 // from the seed: one stream for the arrivals of each class, one for their work, one
-// for what clients do, so that two policies meet the same arrivals with the same
+// for the faults of each tier, one for what clients do, so that two policies meet the same arrivals with the same
 // work; sub-requests draw theirs in the order in which they are sent, which a policy
 // does change. One seed gives one Result, bit by bit, on one GOARCH and Go version; on
 // another the mathematics of package math may round otherwise.

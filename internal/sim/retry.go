@@ -48,14 +48,13 @@ type Budget struct {
 // once, and it is not sent again.
 type Throttle struct {
 	K      float64       // 1.1 to 100; 0: there is none
-	Window time.Duration // 1 s to 10 min; 0 means 2 min
+	Window time.Duration // 1 s to 10 min; 0 means 10 s
 }
 
 // The defaults of package retry, which says where they are from.
 const (
-	defaultReserve        = 10
-	defaultBudgetWindow   = 10 * time.Second
-	defaultThrottleWindow = 2 * time.Minute
+	defaultReserve = 10
+	defaultWindow  = 10 * time.Second // of a budget and of a throttle
 )
 
 func (r *Retry) validate() error {
@@ -72,13 +71,13 @@ func (r *Retry) validate() error {
 	case b.Reserve < 0 || b.Reserve > 1000:
 		return fmt.Errorf("budget: reserve %d is out of range: 1 to 1000, or 0 for %d", b.Reserve, defaultReserve)
 	case b.Window != 0 && (b.Window < time.Second || b.Window > 10*time.Minute):
-		return fmt.Errorf("budget: window %v is out of range: 1s to 10m, or 0 for %v", b.Window, defaultBudgetWindow)
+		return fmt.Errorf("budget: window %v is out of range: 1s to 10m, or 0 for %v", b.Window, defaultWindow)
 	case t.K != 0 && !(t.K >= 1.1 && t.K <= 100):
 		return fmt.Errorf("throttle: k %v is out of range: 1.1 to 100 calls for each that is taken, or 0 for no throttle", t.K)
 	case t.K == 0 && t.Window != 0:
 		return fmt.Errorf("throttle: window %v is that of a throttle, and there is none: k is 0", t.Window)
 	case t.Window != 0 && (t.Window < time.Second || t.Window > 10*time.Minute):
-		return fmt.Errorf("throttle: window %v is out of range: 1s to 10m, or 0 for %v", t.Window, defaultThrottleWindow)
+		return fmt.Errorf("throttle: window %v is out of range: 1s to 10m, or 0 for %v", t.Window, defaultWindow)
 	}
 	return nil
 }
@@ -106,10 +105,10 @@ type sender struct {
 func newSender(r Retry) sender {
 	s := sender{Retry: r}
 	if b := r.Budget; b.Ratio > 0 {
-		s.budget = attempts.Budget{Ratio: b.Ratio, Reserve: orElse(b.Reserve, defaultReserve), Window: orElse(b.Window, defaultBudgetWindow)}
+		s.budget = attempts.Budget{Ratio: b.Ratio, Reserve: orElse(b.Reserve, defaultReserve), Window: orElse(b.Window, defaultWindow)}
 	}
 	if t := r.Throttle; t.K > 0 {
-		s.throttle = attempts.Throttle{K: t.K, Window: orElse(t.Window, defaultThrottleWindow)}
+		s.throttle = attempts.Throttle{K: t.K, Window: orElse(t.Window, defaultWindow)}
 	}
 	return s
 }

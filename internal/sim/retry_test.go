@@ -147,8 +147,8 @@ func TestRetryOutOfRange(t *testing.T) {
 			s.Classes[0].Retry.Throttle.K = 100.1
 		},
 		"class 1: retry: throttle: window 1s is that of a throttle, and there is none: k is 0": func(s *Scenario) { s.Classes[0].Retry.Throttle.Window = time.Second },
-		"class 1: retry: throttle: window 1ns is out of range: 1s to 10m, or 0 for 2m0s":       func(s *Scenario) { s.Classes[0].Retry.Throttle = Throttle{2, 1} },
-		"class 1: retry: throttle: window 1h0m0s is out of range: 1s to 10m, or 0 for 2m0s":    func(s *Scenario) { s.Classes[0].Retry.Throttle = Throttle{2, time.Hour} },
+		"class 1: retry: throttle: window 1ns is out of range: 1s to 10m, or 0 for 10s":        func(s *Scenario) { s.Classes[0].Retry.Throttle = Throttle{2, 1} },
+		"class 1: retry: throttle: window 1h0m0s is out of range: 1s to 10m, or 0 for 10s":     func(s *Scenario) { s.Classes[0].Retry.Throttle = Throttle{2, time.Hour} },
 		"tier 1: next: retry: attempts 101 is out of range: 1 to 100, or 0 for 1": func(s *Scenario) {
 			s.Tiers = append(s.Tiers, s.Tiers[0])
 			s.Tiers[0].Next = &Fan{Tier: 1, Retry: Retry{Attempts: 101}}
