@@ -180,6 +180,8 @@ func TestAllowanceIsShared(t *testing.T) {
 			t.Errorf("%s: %.1f/s in time, want %v", c.Name, got, want)
 		}
 	}
+	// One or two of its own come together, and of the flood two stand before each: six
+	// grants of 10 ms.
 	if p99, _ := r.Classes[0].Wait.Quantile(0.99); p99 > 60*ms {
 		t.Errorf("the quiet one waits %v at its p99", p99)
 	}
