@@ -118,7 +118,7 @@ func (c *Call) Again(f Fault) Stop {
 	f.Idempotent = f.Idempotent || c.idempotent
 	f.OwnTime = f.OwnTime || alive && (f.Err != nil || c.policy.PerAttempt > 0)
 	c.fault = f
-	c.executed = c.executed || !f.NotExecuted && !f.Unsent
+	c.executed = c.executed || !f.Unsent && !f.safe(f.row()) || f.executed
 
 	var wait time.Duration
 	c.stop, wait = c.decide(f, alive)

@@ -42,9 +42,7 @@ func (c *Call) Err(err error) error {
 	if c.stop == Gone {
 		e.ctx = c.ctx.Err()
 	}
-	if c.executed {
-		e.fault.NotExecuted, e.fault.Unsent = false, false
-	}
+	e.fault.executed = c.executed
 	return e
 }
 

@@ -23,6 +23,8 @@ type Fault struct {
 	Shed        bool  // the server refused it for load; that alone is no promise that it did not execute it
 	OwnTime     bool  // the attempt had less time than its call: that it took too long does not end the call
 	Hint        Hint  // what the server said about when
+
+	executed bool // an attempt of a call inside may have been, whatever its last one was
 }
 
 // A Code is a status of gRPC: retry.Code(status.Code(err)).
@@ -98,27 +100,34 @@ func (f Fault) filled() Fault {
 		return f
 	}
 	var inner *Error
-	if errors.As(f.Err, &inner) {
-		g := inner.fault
-		f.Status, f.Code, f.NoRewind = g.Status, g.Code, f.NoRewind || g.NoRewind
-		f.NotExecuted, f.Unsent = f.NotExecuted || g.NotExecuted, f.Unsent || g.Unsent
-		f.Shed = f.Shed || g.Shed
-		f.hint(g.Hint)
+	errors.As(f.Err, &inner)
+	// What an error inside inner says of itself, inner has heard.
+	var m *marked
+	if errors.As(f.Err, &m) && (inner == nil || errors.As(m.err, &inner)) {
+		f.NotExecuted = f.NotExecuted || m.notExecuted
+		f.hint(m.hint)
+	}
+	if inner != nil {
+		f.take(inner.fault)
 	}
 	var rej *goodput.Rejection
-	if errors.As(f.Err, &rej) {
+	if inner == nil && errors.As(f.Err, &rej) {
 		f.NotExecuted, f.Shed = true, true
 		f.hint(Hint{
 			After: rej.RetryAfter, Said: rej.RetryAfter > 0, Never: rej.RetryAfter <= 0,
 			Exact: rej.Reason == goodput.OverQuota,
 		})
 	}
-	var m *marked
-	if errors.As(f.Err, &m) {
-		f.NotExecuted = f.NotExecuted || m.notExecuted
-		f.hint(m.hint)
-	}
 	return f
+}
+
+// take adds what the call inside has found.
+func (f *Fault) take(in Fault) {
+	f.Status, f.Code, f.NoRewind = in.Status, in.Code, f.NoRewind || in.NoRewind
+	f.executed = in.executed && !f.NotExecuted // a mark around it knows better
+	f.NotExecuted, f.Unsent = f.NotExecuted || in.NotExecuted, f.Unsent || in.Unsent
+	f.Shed = f.Shed || in.Shed
+	f.hint(in.Hint)
 }
 
 // hint takes h unless f has one.

@@ -135,7 +135,7 @@ func errorRow(err error) row {
 // row returns the line that f is judged by.
 func (f *Fault) row() row {
 	switch {
-	case f.Err != nil && f.Status == 0 && f.Code == 0:
+	case f.byError():
 		if f.OwnTime && errors.Is(f.Err, context.DeadlineExceeded) && !dialing(f.Err) {
 			return ownTime
 		}
@@ -152,25 +152,30 @@ func (f *Fault) row() row {
 // judge returns the verdict with its reason. f is filled.
 func (f *Fault) judge() (Verdict, string) {
 	r := f.row()
-	byError := f.Err != nil && f.Status == 0 && f.Code == 0
 	switch {
 	case r == noFault:
 		return Answer, r.why
 	case f.Hint.Never:
 		return Final, "the server says not to come back"
-	case r.rule == final && byError:
+	case r.rule == final && f.byError():
 		return Final, r.why
-	case f.NotExecuted:
-		return Retryable, "it was not executed"
+	case f.safe(r):
+		return Retryable, r.why
 	case r.rule == answer:
 		return Answer, r.why
 	case r.rule == final, r.rule == hinted && !f.Hint.Said:
 		return Final, r.why
-	case r.rule == always, f.Unsent, f.Idempotent:
+	case f.Idempotent, f.Unsent && !f.executed:
 		return Retryable, r.why
 	}
 	return Final, r.why + ": it may have been executed, and it is not marked idempotent"
 }
+
+// byError reports whether f is judged by its error: there was no answer.
+func (f *Fault) byError() bool { return f.Err != nil && f.Status == 0 && f.Code == 0 }
+
+// safe reports whether it was certainly not executed, r being the row of f.
+func (f *Fault) safe(r row) bool { return !f.executed && (f.NotExecuted || r.rule == always) }
 
 func is[T error](err error) bool {
 	var t T

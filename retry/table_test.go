@@ -89,7 +89,8 @@ func TestC072StatusTable(t *testing.T) {
 
 func TestC072CodeTable(t *testing.T) {
 	want := [...]allowed{
-		{}, noMore, noMore, anAnswer, noMore, anAnswer, anAnswer, anAnswer, ifHintSaid,
+		{},
+		noMore, noMore, anAnswer, noMore, anAnswer, anAnswer, anAnswer, ifHintSaid,
 		anAnswer, noMore, anAnswer, noMore, noMore, ifSafe, noMore, anAnswer, noMore, noMore,
 	}
 	for code, w := range want {
