@@ -72,12 +72,8 @@ func Example_readmeDrain() {
 	// Output: drained
 }
 
-// Every Go snippet of the README stands in an example, line by line.
-func TestReadmeSnippetsAreExamples(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+// Every Go snippet of the README and of the guides stands in an example, line by line.
+func TestSnippetsAreExamples(t *testing.T) {
 	var examples strings.Builder
 	files, _ := filepath.Glob("*_test.go")
 	for _, f := range files {
@@ -87,13 +83,20 @@ func TestReadmeSnippetsAreExamples(t *testing.T) {
 		}
 		examples.WriteString(trimmed(string(src)))
 	}
-	blocks := fenced(string(readme), "go")
-	if len(blocks) < 3 {
-		t.Fatalf("%d Go snippets in the README, expected at least 3", len(blocks))
-	}
-	for _, b := range blocks {
-		if !strings.Contains(examples.String(), trimmed(b)) {
-			t.Errorf("no example has these lines of the README:\n%s", b)
+	guides, _ := filepath.Glob("docs/*.md")
+	for _, page := range append(guides, "README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := fenced(string(text), "go")
+		if want := map[string]int{"README.md": 3, "docs/redrive.md": 4}[page]; len(blocks) < want {
+			t.Errorf("%d Go snippets in %s, expected at least %d", len(blocks), page, want)
+		}
+		for _, b := range blocks {
+			if !strings.Contains(examples.String(), trimmed(b)) {
+				t.Errorf("no example has these lines of %s:\n%s", page, b)
+			}
 		}
 	}
 }
