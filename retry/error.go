@@ -77,6 +77,9 @@ func (e *Error) because() string {
 	case Permanent:
 		return "and not again: " + e.why
 	case Attempts:
+		if e.most == 1 {
+			return "and not again: one attempt is all there is"
+		}
 		return fmt.Sprintf("and not again: %d attempts are all there are", e.most)
 	case NoBudget:
 		return fmt.Sprintf("and not again: the retry budget is spent (%v)", e.Budget)
