@@ -94,8 +94,9 @@ func (f *fanOut[T]) begin() {
 	if over {
 		return
 	}
+	work := f.work // one closure for all
 	for range min(f.Parallel, n) {
-		go f.work()
+		go work()
 	}
 }
 
