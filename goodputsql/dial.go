@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -34,72 +35,97 @@ const (
 	firstPause = 20 * time.Millisecond
 	lastPause  = 5 * time.Second
 
-	// patience is the longest pause that is waited out, with the slot: it delays nobody
-	// who could be served, and one failure among many is not everybody's. Longer ones are
-	// an outage, and those who wait for a slot are to hear of it.
+	// patience is how long a caller waits with its slot: for a pause or the attempt of
+	// another to end, or for a connection of another, if there are any. It delays nobody
+	// who could be served, and one failure among many is not everybody's: 9 slots without
+	// a connection that fail at once would empty the queue before 11 with one had served
+	// 20. What takes longer is an outage, and those who wait for a slot are to hear of it.
 	patience = 100 * time.Millisecond
 )
 
 // dial is what is known of attempts to get a connection.
 type dial struct {
 	sync.Mutex
+	trouble  atomic.Bool   // failures is not 0
 	failures int           // one after another; 0: all is well
 	since    time.Time     // of the first of them
 	last     error         // of the last
 	ended    time.Duration // when the last one ended
 	next     time.Duration // not before that
 	busy     chan struct{} // closed when the attempt that is being made ends; nil if none is
+	back     chan struct{} // closed when a connection comes back; nil if nobody waits for that
+	waits    atomic.Bool   // back is not nil
+	waiting  int           // callers in pause
 }
 
 // connect gets a connection from the pool. While all is well that is what the pool does;
 // once an attempt has failed, one at a time.
 func (db *DB) connect(ctx context.Context) (*sql.Conn, error) {
 	d := &db.dial
+	if !d.trouble.Load() {
+		return db.attempt(ctx, false)
+	}
+	until := time.Duration(0) // how long we wait, once we do
+	d.Lock()
 	for {
-		d.Lock()
 		if d.failures == 0 {
 			d.Unlock()
 			return db.attempt(ctx, false)
 		}
-		// Nobody else takes idle connections meanwhile, so what is seen is there.
-		if db.pool.Stats().Idle > 0 {
+		// Nobody else takes idle connections meanwhile, so what is seen is there. Who waits
+		// for them goes first.
+		is := db.pool.Stats()
+		if is.Idle > 0 && (until != 0 || is.Idle > d.waiting) {
 			conn, err := db.pool.Conn(ctx)
 			d.Unlock()
 			return conn, err
 		}
-		wait, busy := d.next-db.now(), d.busy
-		switch {
-		case busy == nil && wait <= 0:
+		now, busy, open := db.now(), d.busy, is.OpenConnections
+		if busy != nil {
+			open-- // it counts as one
+		}
+		if busy == nil && now >= d.next {
 			d.busy = make(chan struct{})
 			d.Unlock()
 			return db.attempt(ctx, true)
-		case busy == nil && wait > patience, busy != nil && d.failures > 3:
-			err := d.error(db)
+		}
+		if until == 0 {
+			until = now + patience
+		}
+		if now >= until || open == 0 && busy == nil && d.next > until {
+			err := &DialError{Since: d.since, Failures: d.failures, Next: db.epoch.Add(d.next), Last: d.last}
 			d.Unlock()
 			return nil, err
 		}
+		wait := until - now
+		if busy == nil {
+			wait = min(wait, d.next-now)
+		}
+		if d.back == nil {
+			d.back = make(chan struct{})
+			d.waits.Store(true)
+		}
+		back := d.back
+		d.waiting++
 		d.Unlock()
-		if err := pause(ctx, busy, wait); err != nil {
+		err := pause(ctx, busy, back, wait)
+		d.Lock()
+		d.waiting--
+		if err != nil {
+			d.Unlock()
 			return nil, err
 		}
 	}
 }
 
-func (d *dial) error(db *DB) error {
-	return &DialError{Since: d.since, Failures: d.failures, Next: db.epoch.Add(d.next), Last: d.last}
-}
-
-// pause waits for busy or, if that is nil, so long.
-func pause(ctx context.Context, busy <-chan struct{}, wait time.Duration) error {
-	var due <-chan time.Time
-	if busy == nil {
-		t := time.NewTimer(wait)
-		defer t.Stop()
-		due = t.C
-	}
+// pause waits until busy or back is closed, but no longer than wait.
+func pause(ctx context.Context, busy, back <-chan struct{}, wait time.Duration) error {
+	t := time.NewTimer(wait)
+	defer t.Stop()
 	select {
 	case <-busy:
-	case <-due:
+	case <-back:
+	case <-t.C:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -123,6 +149,7 @@ func (db *DB) attempt(ctx context.Context, alone bool) (*sql.Conn, error) {
 	} else if err == nil && alone {
 		db.dial.Lock()
 		db.dial.failures = 0
+		db.dial.trouble.Store(false)
 		db.dial.Unlock()
 	}
 	return conn, err
@@ -141,6 +168,20 @@ func (d *dial) failed(db *DB, began time.Duration, err error) {
 		d.since = time.Now()
 	}
 	d.failures++
+	d.trouble.Store(true)
 	d.ended = db.now()
 	d.next = d.ended + rand.N(min(lastPause, firstPause<<min(d.failures-1, 10)))
+}
+
+// cameBack says that the pool has a connection again.
+func (d *dial) cameBack() {
+	if !d.waits.Load() {
+		return
+	}
+	d.Lock()
+	defer d.Unlock()
+	if d.waits.CompareAndSwap(true, false) {
+		close(d.back)
+		d.back = nil
+	}
 }

@@ -59,9 +59,11 @@ func TestC150HalfOfTheDialsFail(t *testing.T) {
 		if n := s.dialled.Load(); n > slots+64 {
 			t.Errorf("%d dials for %d callers and %d slots (seed %d)", n, callers, slots, seed)
 		}
-		// Who failed has dialled, or was told in a long pause; those come after 3 failures in a row.
-		if served.Load() < callers/2 {
-			t.Errorf("%d of %d were served (seed %d)", served.Load(), callers, seed)
+		// Who failed has dialled, unless there was no connection at all after failures in a
+		// row, or others had what came back for 100 ms: with 5 connections and 15 who wait
+		// that is 50 chances of 1 in 15, which 3 % miss.
+		if s.open.Load() >= 5 && served.Load() < callers-s.dialled.Load()-callers/10 {
+			t.Errorf("%d of %d were served, %d dialled (seed %d)", served.Load(), callers, s.dialled.Load(), seed)
 		}
 		empty(t, s, db, pool, lim)
 	})
@@ -89,7 +91,8 @@ func TestOutage(t *testing.T) {
 				all.Go(func() {
 					asked := time.Now()
 					err := call()
-					if !errors.Is(err, errDial) || time.Since(asked) > 200*time.Millisecond {
+					// 50 callers have 20 slots in turn, three times, each for 100 ms at most.
+					if !errors.Is(err, errDial) || time.Since(asked) > 300*time.Millisecond {
 						t.Errorf("%v after %v", err, time.Since(asked))
 					}
 				})

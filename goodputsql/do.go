@@ -26,30 +26,19 @@ func (db *DB) Do(ctx context.Context, fn func(ctx context.Context, conn *sql.Con
 	if r != nil {
 		return fn(ctx, r.on.conn)
 	}
-	return db.hold(ctx, OfDo, site, func(ctx context.Context, h *hold) error {
-		return fn((&ride{on: h}).with(ctx), h.conn)
-	})
-}
-
-// hold runs fn with a hold, and with a context that ends with it.
-func (db *DB) hold(ctx context.Context, kind Kind, site uintptr, fn func(context.Context, *hold) error) (err error) {
 	h := new(hold)
-	if err := h.begin(ctx, db, kind, site); err != nil {
+	if err := h.begin(ctx, db, OfDo, site); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(h.slot.Context(h.ctx))
-	returned := false
+	ctx, cancel := context.WithCancel(h.context())
+	err = errUnwound // until fn returns
 	defer func() {
 		cancel() // closes the rows that fn left open, or the connection would not come back
-		if !returned {
-			err = errUnwound
-		}
 		if h.claim() {
 			h.giveBack(err)
 		}
 	}()
-	err = fn(ctx, h)
-	returned = true
+	err = fn(ctx, h.conn)
 	return err
 }
 
@@ -66,21 +55,31 @@ func (db *DB) Tx(ctx context.Context, opts *sql.TxOptions, fn func(ctx context.C
 		return err
 	}
 	if r != nil {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
 		tx, err := r.on.conn.BeginTx(ctx, opts)
 		if err != nil {
 			return err
 		}
-		return transact(ctx, r.on, tx, fn)
+		inside := &ride{on: r.on, tx: true}
+		return transact(inside.with(ctx), tx, fn)
 	}
-	return db.hold(ctx, OfTx, site, func(ctx context.Context, h *hold) error {
-		tx, err := h.beginTx(ctx, opts)
-		if err != nil {
-			return err
+	h := new(hold)
+	if err := h.begin(ctx, db, OfTx, site); err != nil {
+		return err
+	}
+	h.ride.tx = true
+	err = errUnwound // until fn returns
+	defer func() {
+		if h.claim() {
+			h.giveBack(err)
 		}
-		return transact(ctx, h, tx, fn)
-	})
+	}()
+	tx, err := h.beginTx(h.ctx, opts)
+	if err != nil {
+		return err
+	}
+	err = errUnwound
+	err = transact(h.context(), tx, fn)
+	return err
 }
 
 // beginTx begins, on another connection if this one turns out to be bad.
@@ -94,14 +93,14 @@ func (h *hold) beginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error
 }
 
 // transact runs fn and ends tx.
-func transact(ctx context.Context, on *hold, tx *sql.Tx, fn func(context.Context, *sql.Tx) error) error {
+func transact(ctx context.Context, tx *sql.Tx, fn func(context.Context, *sql.Tx) error) error {
 	returned := false
 	defer func() {
 		if !returned {
 			tx.Rollback() //nolint:errcheck // the panic is what counts
 		}
 	}()
-	err := fn((&ride{on: on, tx: true}).with(ctx), tx)
+	err := fn(ctx, tx)
 	returned = true
 	if err != nil {
 		if undone := tx.Rollback(); undone != nil && ctx.Err() == nil && !errors.Is(undone, sql.ErrTxDone) {

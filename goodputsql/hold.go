@@ -56,6 +56,7 @@ type hold struct {
 	since time.Duration           // when it got its slot
 	site  uintptr
 	kind  Kind
+	ride  ride        // for the context of Do and Tx
 	over  atomic.Bool // its end has begun
 
 	// Those of holds, under its lock.
@@ -157,6 +158,12 @@ func (h *hold) again(err error, left *int) bool {
 	return true
 }
 
+// context returns the context for a function that works with the hold.
+func (h *hold) context() context.Context {
+	h.ride.on = h
+	return h.ride.with(h.slot.Context(h.ctx))
+}
+
 // watch makes the end of the context the end of the hold. It is called before anything
 // else may end it.
 func (h *hold) watch() {
@@ -209,6 +216,7 @@ func (h *hold) giveBack(err error) {
 	if h.conn.Close() != nil {
 		h.db.settle() // who was first may not be done
 	}
+	h.db.dial.cameBack()
 	h.leave(err)
 }
 
