@@ -30,8 +30,8 @@ var ErrThrottled = errors.New("retry: kept at home")
 // Engineering", chapter 21, "Client-Side Throttling"). A server that accepts A calls
 // per second is sent at most K x A. One that accepts none is sent one in ten, which is
 // how its recovery is noticed: after an outage of a Window and more the last call is
-// kept 1.65 windows after its end, or 17 s. The book says two minutes; that would be
-// 200 s, and an outage shorter than half a window is not noticed at all. After an idle
+// kept 1.8 windows after its end, or 18 s. The book says two minutes; that would be
+// 216 s, and an outage shorter than half a window is not noticed at all. After an idle
 // window nothing is kept.
 //
 // The zero value is ready to use. It is safe for concurrent use, belongs to one

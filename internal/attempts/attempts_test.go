@@ -257,3 +257,84 @@ func TestTimeJumps(t *testing.T) {
 	}()
 	(&Budget{}).Request(0)
 }
+
+// How long a client keeps calls at home after an outage of more than a window: 1.65
+// windows and up to 0.2 for the steps of its buckets, at any rate. With the formula alone
+// it would depend on the rate, and be 5 to 6 windows at 12,000 calls in each: 100/s for
+// the two minutes of the book.
+func TestThrottleRecovery(t *testing.T) {
+	const window = 10 * time.Second
+	for _, row := range []struct {
+		perWindow int
+		most      float64 // chance
+		want      float64 // windows
+		within    float64
+	}{
+		{100, MostKept, 1.75, 0.1},
+		{1000, MostKept, 1.75, 0.1},
+		{12_000, MostKept, 1.75, 0.1},
+		// ln(12,000)/2 = 4.7, and up to one until the first probe and its bucket.
+		{12_000, 1, 5.2, 0.6},
+	} {
+		th := Throttle{K: 2, Window: window}
+		step, draw, now := window/time.Duration(row.perWindow), 0.0, time.Duration(0)
+		call := func(up bool) (kept bool) {
+			now += step
+			draw = math.Mod(draw+math.Phi-1, 1) // even in [0, 1), as good as by chance
+			requests, accepts := th.Counts(now)
+			alone := (float64(requests) - 2*float64(accepts)) / float64(requests+1)
+			if row.most == 1 {
+				kept = draw < alone
+			} else if kept = th.Refuses(now, draw); kept {
+				return true
+			}
+			if up && !kept {
+				th.Accepted(now)
+			} else {
+				th.Refused(now) // or kept: both are requests
+			}
+			return kept
+		}
+		sent := 0
+		for i := range 3 * row.perWindow {
+			if kept := call(false); !kept && i >= row.perWindow {
+				sent++
+			}
+		}
+		if got := float64(sent) / float64(2*row.perWindow); math.Abs(got-(1-row.most)) > 0.01 {
+			t.Errorf("%d calls per window, all refused: %.3f are sent, want %.3f", row.perWindow, got, 1-row.most)
+		}
+		up, last := now, now
+		for range 8 * row.perWindow {
+			if call(true) {
+				last = now
+			}
+		}
+		got := float64(last-up) / float64(window)
+		t.Logf("%d calls per window, kept with at most %v: %.2f windows", row.perWindow, row.most, got)
+		if math.Abs(got-row.want) > row.within {
+			t.Errorf("%d calls per window: the last one is kept %.2f windows after the end of the outage, want %v within %v", row.perWindow, got, row.want, row.within)
+		}
+	}
+}
+
+// The first calls after an idle window, one after the other and all refused: each is
+// sent with 1/(n+1), until one in ten goes.
+func TestThrottleAfterIdleTime(t *testing.T) {
+	th := Throttle{K: 2, Window: time.Second}
+	for range 100 {
+		th.Refused(0)
+	}
+	expected := 0.0
+	for n := range 10 {
+		p := th.Chance(time.Second)
+		if want := min(float64(n)/float64(n+1), MostKept); math.Abs(p-want) > 1e-9 {
+			t.Errorf("call %d: kept with %v, want %v", n, p, want)
+		}
+		expected += 1 - p
+		th.Refused(time.Second)
+	}
+	if math.Abs(expected-2.93) > 0.01 {
+		t.Errorf("%.2f go out, want 1 + 1/2 + ... + 1/10 = 2.93", expected)
+	}
+}

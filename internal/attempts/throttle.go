@@ -8,10 +8,11 @@ import "time"
 // The formula alone leaves 1 of requests + 1, which is one probe per window for a
 // client that is fully refused, at any rate; from there the number of accepts can only
 // multiply by e^2 per window, so that at 100/s and a window of 120 s a server that has
-// recovered is back to its traffic after 600 s. With one in ten, and each probe
-// accepted, the accepts reach a twentieth of the requests in half a window, which is
-// where 2 x accepts is that tenth, and grow by e^2 per window from there:
-// (0.5 + ln(10)/2) = 1.65 windows, at any rate. TestThrottleRecovery shows both.
+// recovered is back to its traffic after five to six windows: 600 s and more. With one
+// in ten, and each probe accepted, the accepts reach a twentieth of the requests in half
+// a window, which is where 2 x accepts is that tenth, and grow by e^2 per window from
+// there: 0.5 + ln(10)/2 = 1.65 windows, 1.8 with the steps of the buckets, at any rate.
+// TestThrottleRecovery shows both.
 const MostKept = 0.9
 
 // A Throttle keeps calls at home that the server would most likely refuse, with the
