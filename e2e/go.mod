@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/chromedp/cdproto v0.160.1
 	github.com/chromedp/chromedp v0.23.1
+	github.com/goodput/goodput v0.0.0
 	github.com/jackc/pgx/v5 v5.13.0
 )
 
@@ -16,3 +17,5 @@ require (
 	golang.org/x/sync v0.22.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
 )
+
+replace github.com/goodput/goodput => ../
