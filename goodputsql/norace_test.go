@@ -1,0 +1,5 @@
+//go:build !race
+
+package goodputsql_test
+
+const underRace = false

@@ -1,0 +1,6 @@
+//go:build race
+
+package goodputsql_test
+
+// The race detector makes a call ten times slower.
+const underRace = true
