@@ -21,6 +21,7 @@ const (
 	usual      = 10 * time.Millisecond  // that a part takes
 	slow       = time.Second            // that one in a hundred takes
 	pageBudget = 250 * time.Millisecond // of a request
+	margin     = 20 * time.Millisecond  // of it, that a Gathering keeps back
 	pages      = 120
 )
 
@@ -47,11 +48,8 @@ func TestGather(t *testing.T) {
 	}
 	openAll(t, ask)
 
-	stop := make(chan struct{})
-	late := lateness(stop)
 	partial := fanOut(t, goodput.Gathering[string]{}, pages, ask)
 	whole := fanOut(t, goodput.Gathering[string]{Min: parts}, 20, ask)
-	close(stop)
 	slices.Sort(partial.came)
 
 	figure(t, "partial", "%d of %d pages within %v: %.3f; parts: median %d, fewest %d of %d; took p50 %s, p99 %s",
@@ -61,17 +59,20 @@ func TestGather(t *testing.T) {
 	if partial.failed > 0 {
 		t.Errorf("%d parts failed: they can only be late", partial.failed)
 	}
-	if behind := <-late; behind > pageBudget/20 { // moves no page by more than 5 % of its budget
-		t.Logf("void: timers ran %v late at p99, more than %v; the figures are not judged", behind, pageBudget/20)
+	if partial.starved > 0 {
+		t.Logf("%d of %d pages are void: a bare timer beside them ran more than %v late", partial.starved, pages, margin/2)
+	}
+	if partial.starved > pages/10 {
+		t.Log("void: the machine is busy with something else; the figures are not judged")
 		return
 	}
-	if partial.inTime*100 < pages*99 {
+	if lost := pages - partial.inTime - partial.starvedLate; lost*100 > pages-partial.starved {
 		t.Errorf("%d of %d pages within the budget, want 99 %%", partial.inTime, pages)
 	}
-	// One part in a hundred is slow. A page misses ten or more once in 10^7 (binomial): that
-	// would be late for another reason.
-	if partial.came[0] <= parts-10 {
-		t.Errorf("a page had %d of %d parts", partial.came[0], parts)
+	// One part in a hundred is slow, so the median page has 99. It has 97 or fewer once in
+	// 13 pages (binomial), so half of them do only if parts are late for another reason.
+	if partial.came[pages/2] < parts-2 {
+		t.Errorf("the median page has %d of %d parts", partial.came[pages/2], parts)
 	}
 }
 
@@ -98,12 +99,14 @@ func openAll(t *testing.T, ask func(context.Context, int) (string, error)) {
 
 // outcome is what became of the pages.
 type outcome struct {
-	mu       sync.Mutex
-	inTime   int // returned before the deadline
-	complete int
-	failed   int // parts that failed for another reason than time
-	came     []int
-	took     []time.Duration
+	mu          sync.Mutex
+	inTime      int // returned before the deadline
+	complete    int
+	starved     int // beside which a bare timer of the same instant was late
+	starvedLate int // of these, not in time
+	failed      int // parts that failed for another reason than time
+	came        []int
+	took        []time.Duration
 }
 
 func (o *outcome) quantile(q float64) time.Duration {
@@ -136,15 +139,24 @@ func (o *outcome) page(t *testing.T, g goodput.Gathering[string], ask func(conte
 	ctx, cancel := context.WithTimeout(context.Background(), pageBudget)
 	defer cancel()
 	start := time.Now()
+	beside := make(chan time.Duration, 1)
+	timer := time.AfterFunc(pageBudget-margin, func() { beside <- time.Since(start) - (pageBudget - margin) })
 	got, err := goodput.Gather(ctx, g, parts, ask)
 	took := time.Since(start)
+	starved := !timer.Stop() && <-beside > margin/2
 	if waited := got.Wait(ctx); waited != nil && !errors.Is(waited, context.DeadlineExceeded) {
 		t.Error(waited)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if took < pageBudget {
+	switch {
+	case took < pageBudget:
 		o.inTime++
+	case starved:
+		o.starvedLate++
+	}
+	if starved {
+		o.starved++
 	}
 	if err == nil && len(got.Missing) == 0 {
 		o.complete++
@@ -156,26 +168,4 @@ func (o *outcome) page(t *testing.T, g goodput.Gathering[string], ask func(conte
 		}
 	}
 	o.came, o.took = append(o.came, got.Came()), append(o.took, took)
-}
-
-// lateness measures, until stop is closed, how late a timer of a millisecond runs at p99: by
-// so much the machine is too busy for figures in milliseconds.
-func lateness(stop <-chan struct{}) <-chan time.Duration {
-	result := make(chan time.Duration, 1)
-	go func() {
-		var late []time.Duration
-		for {
-			due := time.Now().Add(time.Millisecond)
-			select {
-			case <-time.After(time.Millisecond):
-				late = append(late, time.Since(due))
-				continue
-			case <-stop:
-			}
-			slices.Sort(late)
-			result <- late[len(late)*99/100]
-			return
-		}
-	}()
-	return result
 }
