@@ -81,6 +81,27 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// A task whose slot has been given back and whose outcome is not there yet is waited for.
+func TestDrainWaitsForTheLastLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := fixed(1, 1)
+		p.accept()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := p.Drain(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "0 tasks still run") {
+			t.Errorf("it did not wait: %v", err)
+		}
+		p.accept()
+		for i := range 2 {
+			time.AfterFunc(time.Duration(i+1)*time.Second, p.settle)
+		}
+		if err := p.Drain(t.Context()); err != nil || time.Since(start(t)) != 3*time.Second {
+			t.Errorf("%v after %v, want 3s", err, time.Since(start(t)))
+		}
+		empty(t, p)
+	})
+}
+
 // A task that runs on while its pool drains still has what it waits for itself, if that
 // runs within its slot.
 func TestNestedDoWhileDraining(t *testing.T) {

@@ -385,6 +385,61 @@ func settle(t testing.TB, before int) {
 	t.Errorf("%d goroutines more than before", runtime.NumGoroutine()-before)
 }
 
+// A task that is kept for its value does not keep what its function held, however it ended.
+func TestTaskLetsGoOfItsFunction(t *testing.T) {
+	p := fixed(1, 1)
+	gone := make(chan int, 3)
+	task := func(i int) *Task[int] {
+		held := new([1 << 20]byte)
+		runtime.AddCleanup(held, func(i int) { gone <- i }, i)
+		task, err := Submit(t.Context(), p, goodput.Work{}, func(context.Context) (int, error) {
+			if held[0]++; i == 1 {
+				panic("boom")
+			}
+			return i, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return task
+	}
+	var tasks []*Task[int]
+	for i := range 2 {
+		tasks = append(tasks, task(i))
+		<-tasks[i].Done()
+	}
+	busy, err := p.Limiter().Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tasks = append(tasks, task(2))
+	if err := p.Stop(over(t)); err == nil {
+		t.Error("it did not wait for who runs")
+	}
+	busy.Release()
+	if _, err := tasks[2].Wait(t.Context()); reason(err) != goodput.Draining {
+		t.Errorf("the last: %v", err)
+	}
+	for range 1000 {
+		if len(gone) == 3 {
+			break
+		}
+		runtime.GC()
+		runtime.Gosched()
+	}
+	if len(gone) != 3 {
+		t.Errorf("%d of 3 functions were let go", len(gone))
+	}
+	runtime.KeepAlive(tasks)
+}
+
+// over returns a context that is.
+func over(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}
+
 func TestNewPanics(t *testing.T) {
 	group := goodput.NewGroup(goodput.GroupConfig{Units: 4, Members: []goodput.Member{
 		{Config: goodput.Config{Name: "a"}}, {Config: goodput.Config{Name: "b"}},

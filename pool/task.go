@@ -127,7 +127,7 @@ func (t *task) invoke() {
 		t.call = nil // what it holds may be large, and the task be kept for its value
 	}()
 	t.err = t.call(&t.own)
-	t.left = t.err != nil && t.ctx.Err() != nil && errors.Is(t.err, t.ctx.Err()) // may panic: it asks the error
+	t.left = t.err != nil && errors.Is(t.err, t.ctx.Err()) // may panic: it asks the error
 	returned = true
 }
 
@@ -152,11 +152,6 @@ func (t *task) wait(ctx context.Context) error {
 	case <-t.done:
 		return nil
 	case <-ctx.Done():
-	}
-	select {
-	case <-t.done:
-		return nil
-	default:
 		return ctx.Err()
 	}
 }
