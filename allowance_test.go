@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/goodput/goodput/admission"
 	"github.com/goodput/goodput/limit"
 )
 
@@ -140,7 +141,7 @@ func TestAllowanceTimer(t *testing.T) {
 		l.leave(now)
 		set := func() bool {
 			defer l.leave(l.enter())
-			return l.refill.at != 0
+			return l.refill.at != admission.Never
 		}
 		a, b := mustAcquire(t, l), mustAcquire(t, l)
 		if set() {

@@ -69,6 +69,7 @@ func New(cfg Config) *Limiter {
 		observe: cfg.Observe,
 	}
 	l.settings.Store(newSettings(cfg))
+	l.refill.at = admission.Never
 	l.rec.init()
 	l.lent.init()
 	l.leave(l.enter())
@@ -92,7 +93,9 @@ func (l *Limiter) leave(now time.Duration) {
 	wake := l.collect(now)
 	ask := l.member != nil && l.member.asks(now, l.core)
 	l.lend()
-	l.awaitRefill(now)
+	if l.core.Refill() != l.refill.at {
+		l.awaitRefill(now)
+	}
 	drained := l.takeDrained(now)
 	l.mu.Unlock()
 	if drained != nil {

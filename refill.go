@@ -18,33 +18,28 @@ import (
 // grant at the most.
 type refill struct {
 	timer *time.Timer   // nil until somebody waits for the allowance
-	at    time.Duration // what it is set to; 0: it is not
+	at    time.Duration // what it is set to; Never: it is not
 }
 
-// awaitRefill sets the timer to when the core can grant more. The caller holds the lock.
+// awaitRefill sets the timer to when the core can grant more, which is another instant than
+// it is set to. The caller holds the lock.
 func (l *Limiter) awaitRefill(now time.Duration) {
-	at := l.refillCall()
-	if at == admission.Never {
-		at = 0
-	}
 	r := &l.refill
-	switch {
-	case at == r.at:
-		return
-	case at == 0:
+	switch r.at = l.refillCall(); {
+	case r.at == admission.Never:
 		r.timer.Stop()
 	case r.timer == nil:
-		r.timer = time.AfterFunc(at-now, l.dispatch)
+		r.timer = time.AfterFunc(r.at-now, l.dispatch)
 	default:
-		r.timer.Reset(at - now)
+		r.timer.Reset(r.at - now)
 	}
-	r.at = at
 }
 
 // dispatch is what the timer does.
 func (l *Limiter) dispatch() {
 	now := l.enter()
-	l.refill.at = 0
+	l.refill.timer.Stop() // it may have been set again while this waited for the lock
+	l.refill.at = admission.Never
 	l.dispatchCall(now)
 	l.leave(now)
 }

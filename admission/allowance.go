@@ -78,7 +78,14 @@ func (c *Core) draw(cost int) {
 // calls Dispatch then. It is after now; Never if nobody waits for the allowance, as
 // when there is none, or when slots must be released first.
 func (c *Core) Refill() time.Duration {
-	if c.allowance.Rate == 0 || c.waiting == c.parked {
+	if c.allowance.Rate == 0 {
+		return Never
+	}
+	return c.refill()
+}
+
+func (c *Core) refill() time.Duration {
+	if c.waiting == c.parked {
 		return Never
 	}
 	cost := int(c.first().firstCost(c.order))
@@ -94,18 +101,15 @@ func (f *flow) firstCost(o Order) int32 { return f.line.first(o).cost }
 // so as well, so a driver calls it only when Refill says so and nothing else happens.
 func (c *Core) Dispatch(now time.Duration) { c.enter(now) }
 
-// spaced returns how long it takes until the allowance has granted cost more, in
-// seconds.
+// spaced returns how long it takes until the allowance, of which there is one, has granted
+// cost more, in seconds.
 func (c *Core) spaced(cost int) float64 {
-	if c.allowance.Rate == 0 {
-		return 0
-	}
 	return max(float64(cost)-c.allowance.level(c.now), 0) / c.allowance.Rate
 }
 
 // binds reports whether the allowance, and not the slots, bounds what can be served.
 func (c *Core) binds() bool {
-	return c.allowance.Rate > 0 && c.limit > 0 && c.allowance.Rate < c.slotRate()
+	return c.allowance.Rate > 0 && c.limit > 0 && c.allowed < c.slotRate()
 }
 
 // spacedDepth is busyDepth for a limiter whose allowance binds.

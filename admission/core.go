@@ -17,6 +17,7 @@ type Core struct {
 	inUse     int           // units of cost that run. Invariant: a grant leaves inUse + lent <= limit (I1)
 	running   int           // requests that run; inUse without their costs
 	allowance account       // cost per second, for all together
+	allowed   float64       // its rate; +Inf without
 	looked    time.Duration // when dispatch last waited for it
 	spacedFor time.Duration // scratch of predict: how long the newcomer at hand waits for it at the least
 
@@ -100,6 +101,10 @@ func (c *Core) configure(cfg Config) {
 	old := c.cfg.Tenants
 	c.law, c.cfg = cfg.Limit, cfg.WithDefaults()
 	c.allowance.become(c.now, c.cfg.Allowance)
+	c.allowed = math.Inf(1)
+	if r := c.cfg.Allowance.Rate; r > 0 {
+		c.allowed = r
+	}
 	c.configureRows(old)
 	if c.cfg.Order != Auto {
 		c.setOrder(c.cfg.Order)

@@ -45,18 +45,8 @@ const (
 // slotRate is the cost per second that the slots can serve.
 func (c *Core) slotRate() float64 { return float64(c.limit) / c.service.hold() }
 
-// pace is what the slots can serve, of which the allowance may allow less.
-func (c *Core) pace() pace {
-	return pace{slots: c.slotRate(), cv2: c.cv2, allowed: c.allowance.Rate}
-}
-
 // rate is the cost per second that can be served.
-func (c *Core) rate() float64 {
-	if r := c.allowance.Rate; r > 0 {
-		return min(c.slotRate(), r)
-	}
-	return c.slotRate()
-}
+func (c *Core) rate() float64 { return min(float64(c.limit)/c.service.hold(), c.allowed) }
 
 // rho is the load: offered cost over what can be served.
 func (c *Core) rho() float64 {
@@ -120,7 +110,9 @@ func (c *Core) derive() {
 	q := c.cfg.Percentile
 	_, c.cv2 = c.service.moments()
 	top := c.service.quantile(q)
-	hold, rate, pace := c.service.hold(), c.rate(), c.pace()
+	hold := c.service.hold()
+	pace := pace{slots: float64(c.limit) / hold, cv2: c.cv2, allowed: c.allowance.Rate}
+	rate := pace.rate()
 	size, cost := c.service.request()
 	objective := c.cfg.Objective.Seconds()
 	d := Derivation{

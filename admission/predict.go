@@ -21,13 +21,17 @@ func (c *Core) predict(r *Request, f *flow) time.Duration {
 	for i := range c.lanes[:r.Priority-1] {
 		units += c.lanes[i].cost - c.lanes[i].parked
 	}
-	spaced := c.spaced(units)
+	spaced := 0.0
+	if c.allowance.Rate > 0 {
+		spaced = c.spaced(units)
+	}
 	c.spacedFor = seconds(spaced)
 	if units -= c.free(); units <= 0 && own == 0 && spaced == 0 {
 		return 0
 	}
-	wait := max(float64(max(units, 0))/c.slotRate(), spaced)
-	if e := c.entitled(f); e < c.rate() && own > 0 {
+	rate := c.slotRate()
+	wait := max(float64(max(units, 0))/rate, spaced)
+	if e := c.entitled(f); e < min(rate, c.allowed) && own > 0 {
 		wait = max(wait, float64(own)/e)
 	}
 	return seconds(wait)

@@ -170,7 +170,7 @@ func (c *Core) foresee(r *Request, f *flow, d *Decision, g *gone) bool {
 	for {
 		w := c.walk(r, f)
 		late := w.past(s[:k])
-		d.PredictedWait = seconds(w.wait(n))
+		d.PredictedWait = seconds(max(w.wait(), w.spaced(float64(n.cost))))
 		late = late || w.pass(n) || w.past(s[k:])
 		switch {
 		case !late:
@@ -191,7 +191,7 @@ type walk struct {
 	own     float64 // slots that the tenant gets
 	work    float64 // slots x seconds before the next
 	cost    float64 // units of cost before the next, less what the allowance has for them
-	allowed float64 // units of cost per second; +Inf without an allowance
+	spacing float64 // seconds in which the allowance grants a unit; 0 without one
 	rank    int16   // of the newcomer: who ranks above it stays
 	longest *scheduled
 	most    float64 // what that takes, slots x seconds
@@ -207,20 +207,21 @@ func (c *Core) walk(r *Request, f *flow) walk {
 			cost += l.cost - l.parked
 		}
 	}
-	allowed, left := math.Inf(1), 0.0
+	spacing, left := 0.0, 0.0
 	if c.allowance.Rate > 0 {
-		allowed, left = c.allowance.Rate, c.allowance.level(c.now)
+		spacing, left = 1/c.allowance.Rate, c.allowance.level(c.now)
 	}
 	return walk{
-		sizes: z, now: c.now, ahead: ahead, cost: float64(cost) - left, allowed: allowed,
+		sizes: z, now: c.now, ahead: ahead, cost: float64(cost) - left, spacing: spacing,
 		all: all, own: all * min(c.entitled(f)/rate, 1), rank: c.newcomer.rank,
 	}
 }
 
-// wait is how long e waits, which is the next, in seconds.
-func (w *walk) wait(e *scheduled) float64 {
-	return max(w.ahead+w.work/w.all, w.work/w.own, (w.cost+float64(e.cost))/w.allowed)
-}
+// wait is how long the next one waits, in seconds, for slots.
+func (w *walk) wait() float64 { return max(w.ahead+w.work/w.all, w.work/w.own) }
+
+// spaced is how long the next one waits for its allowance, in seconds.
+func (w *walk) spaced(cost float64) float64 { return (w.cost + cost) * w.spacing }
 
 // past goes on over those that are not chosen, to the first late one.
 func (w *walk) past(s schedule) (late bool) {
@@ -235,14 +236,18 @@ func (w *walk) past(s schedule) (late bool) {
 // pass serves one and reports whether it is late, if there is anybody to do something
 // about it. Of equal ones the last is the longest.
 func (w *walk) pass(e *scheduled) (late bool) {
-	service := w.sizes.predict(int(e.size))
-	work := service * float64(e.cost)
+	service, cost := w.sizes.predict(int(e.size)), float64(e.cost)
+	work := service * cost
 	if e.rank >= w.rank && work >= w.most {
 		w.longest, w.most = e, work
 	}
-	late = w.longest != nil && w.now+seconds(w.wait(e)+service) > e.due
+	wait := w.wait()
+	if w.spacing > 0 {
+		wait = max(wait, w.spaced(cost))
+		w.cost += cost
+	}
+	late = w.longest != nil && w.now+seconds(wait+service) > e.due
 	w.work += work * w.sizes.held
-	w.cost += float64(e.cost)
 	return late
 }
 
