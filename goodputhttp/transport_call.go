@@ -25,6 +25,7 @@ type call struct {
 	limit  Budget    // what the headers of req allow from start on, and which to write
 	race   *race     // this attempt may be hedged
 	beside bool      // this attempt is the hedge of another one
+	first  *attempt  // the memory of the first attempt
 }
 
 // run makes attempts until one is the answer.
@@ -32,13 +33,20 @@ func (c *call) run() (*http.Response, error) {
 	d := c.dep
 	c.prior = max(priorAttempts(c.req.Header, c.grpc), retry.AttemptFrom(c.req.Context())-1)
 	if d.policy == nil {
+		c.first = new(attempt)
 		a, err := c.try(c.req.Context(), nil, 1)
 		if err != nil {
 			return nil, err
 		}
 		return a.res, nil
 	}
-	attempts := d.policy.Begin(c.req.Context())
+	first := new(struct { // one allocation for what each call needs
+		attempt  attempt
+		attempts retry.Call
+	})
+	c.first = &first.attempt
+	attempts := &first.attempts
+	attempts.Begin(c.req.Context(), d.policy)
 	for {
 		ctx, cancel := c.req.Context(), context.CancelFunc(nil)
 		if d.bounds {
@@ -87,7 +95,11 @@ func (c *call) verdict(f retry.Fault) retry.Verdict {
 // request in any case, later ones have a body of their own.
 func (c *call) try(ctx context.Context, cancel context.CancelFunc, n int) (*attempt, error) {
 	d := c.dep
-	a := &attempt{dep: d, ctx: ctx, caller: c.req.Context(), cancel: cancel, grpc: c.grpc}
+	a := c.first
+	if n > 1 {
+		a = new(attempt)
+	}
+	a.dep, a.ctx, a.caller, a.cancel, a.grpc = d, ctx, c.req.Context(), cancel, c.grpc
 	sent, returned := false, false
 	span := goodput.Downstream(a.caller)
 	defer func() {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -197,4 +198,13 @@ func FuzzTransportNeverLengthens(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The numbers that are cut out of one string are those of strconv.
+func TestFormatMillis(t *testing.T) {
+	for n := range int64(20_001) {
+		if got, want := formatMillis(time.Duration(n)*time.Millisecond), strconv.FormatInt(max(n, 1), 10); got != want {
+			t.Fatalf("%d ms is %q", n, got)
+		}
+	}
 }
