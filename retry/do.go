@@ -7,8 +7,8 @@ import "context"
 // of fn ends with the attempt; attempt counts from 1. A context that is over when Do is
 // called is an Error with no attempt.
 //
-// What an error of fn means, fn says: see Never, NotExecuted and After; the rest is the
-// table of Fault.Verdict. A call that is not marked by Idempotent is repeated only after
+// What an error of fn means, fn says: see Fault.Mark, Never, NotExecuted and After; the
+// rest is the table of Fault.Verdict. A call that is not marked by Idempotent is repeated only after
 // an attempt that was certainly not executed. A panic of fn goes on.
 //
 // Inside an attempt of another call, Do makes one attempt, unless Policy.Multiply: the

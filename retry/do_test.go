@@ -73,14 +73,18 @@ func TestJitterIsEven(t *testing.T) {
 func TestSuccessAndStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &Policy{}
-		err := p.Do(t.Context(), func(_ context.Context, attempt int) error {
-			if attempt < 3 {
+		var before context.Context
+		err := p.Do(t.Context(), func(ctx context.Context, attempt int) error {
+			if before != nil && before.Err() == nil {
+				t.Errorf("attempt %d: the context of the one before lives", attempt)
+			}
+			if before = ctx; attempt < 3 {
 				return NotExecuted(errTest)
 			}
 			return nil
 		})
-		if err != nil {
-			t.Error(err)
+		if err != nil || before.Err() == nil {
+			t.Error(err, before.Err())
 		}
 		if err := stopOf(t, p.Do(t.Context(), func(context.Context, int) error { return errTest })); err.Stop != Permanent || err.Attempts != 1 {
 			t.Errorf("not marked: %v", err)

@@ -124,4 +124,16 @@ func TestMarks(t *testing.T) {
 	if f := (Fault{Err: NotExecuted(&Error{Err: errTest, fault: Fault{executed: true}})}).filled(); f.executed || !f.NotExecuted {
 		t.Errorf("a mark around a call knows better: %+v", f)
 	}
+	// The table knows the status, with its headers, and the code.
+	f = Fault{Err: HTTPFault(404, nil, time.Now()).Mark(errTest)}.filled()
+	if v, _ := f.judge(); v != Answer || f.Status != 404 {
+		t.Errorf("404: %v %+v", v, f)
+	}
+	f = Fault{Err: Fault{Code: 14, Unsent: true}.Mark(After(errTest, time.Second))}.filled()
+	if v, _ := f.judge(); v != Retryable || f.Code != 14 || f.Hint.After != time.Second {
+		t.Errorf("UNAVAILABLE: %v %+v", v, f)
+	}
+	if got := (&Policy{}).Do(t.Context(), func(context.Context, int) error { return Fault{Status: 404}.Mark(errTest) }); got.Error() != "boom" {
+		t.Errorf("404 of Do: %v, want the error as it is", got)
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"strconv"
 	"time"
 
 	"github.com/goodput/goodput/retry"
@@ -109,6 +111,42 @@ func ExampleHTTPFault() {
 	f := retry.HTTPFault(503, h, time.Now())
 	fmt.Println(f.Verdict(), f.NotExecuted, f.Hint)
 	// Output: retryable true to come back in 2s ("2")
+}
+
+// With a client of net/http: the response says what another attempt may do.
+func ExampleFault_Mark() {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Goodput-Attempt") == "1" {
+			w.Header().Set("Goodput-Rejected", "queue_full")
+			w.Header().Set("Retry-After", "0.01")
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	defer srv.Close()
+
+	p := &retry.Policy{Name: "orders", Total: 2 * time.Second}
+	err := p.Do(context.Background(), func(ctx context.Context, attempt int) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, srv.URL, nil)
+		if err != nil {
+			return retry.Never(err)
+		}
+		req.Header.Set("Goodput-Attempt", strconv.Itoa(retry.AttemptFrom(ctx)))
+		res, err := srv.Client().Do(req)
+		if err != nil {
+			return err
+		}
+		defer res.Body.Close()
+		fmt.Println(attempt, res.Status)
+		if res.StatusCode >= 400 {
+			return retry.HTTPFault(res.StatusCode, res.Header, time.Now()).Mark(errors.New(res.Status))
+		}
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// 1 503 Service Unavailable
+	// 2 200 OK
+	// <nil>
 }
 
 // A fault that is not in the table as this client needs it.

@@ -104,36 +104,36 @@ func (f Fault) filled() Fault {
 	// What an error inside inner says of itself, inner has heard.
 	var m *marked
 	if errors.As(f.Err, &m) && (inner == nil || errors.As(m.err, &inner)) {
-		f.NotExecuted = f.NotExecuted || m.notExecuted
-		f.hint(m.hint)
+		f.merge(m.fault)
 	}
 	if inner != nil {
-		f.take(inner.fault)
+		in := inner.fault
+		in.Idempotent = false                      // the call outside does more than that
+		f.executed = in.executed && !f.NotExecuted // a mark around it knows better
+		f.merge(in)
 	}
 	var rej *goodput.Rejection
 	if inner == nil && errors.As(f.Err, &rej) {
-		f.NotExecuted, f.Shed = true, true
-		f.hint(Hint{
+		f.merge(Fault{NotExecuted: true, Shed: true, Hint: Hint{
 			After: rej.RetryAfter, Said: rej.RetryAfter > 0, Never: rej.RetryAfter <= 0,
 			Exact: rej.Reason == goodput.OverQuota,
-		})
+		}})
 	}
 	return f
 }
 
-// take adds what the call inside has found.
-func (f *Fault) take(in Fault) {
-	f.Status, f.Code, f.NoRewind = in.Status, in.Code, f.NoRewind || in.NoRewind
-	f.executed = in.executed && !f.NotExecuted // a mark around it knows better
-	f.NotExecuted, f.Unsent = f.NotExecuted || in.NotExecuted, f.Unsent || in.Unsent
+// merge adds what in says and f does not. Err and OwnTime are those of f.
+func (f *Fault) merge(in Fault) {
+	if f.Status == 0 && f.Code == 0 {
+		f.Status, f.Code = in.Status, in.Code
+	}
+	f.NotExecuted = f.NotExecuted || in.NotExecuted
+	f.Unsent = f.Unsent || in.Unsent
+	f.Idempotent = f.Idempotent || in.Idempotent
+	f.NoRewind = f.NoRewind || in.NoRewind
 	f.Shed = f.Shed || in.Shed
-	f.hint(in.Hint)
-}
-
-// hint takes h unless f has one.
-func (f *Fault) hint(h Hint) {
-	if !f.Hint.Said && !f.Hint.Never {
-		f.Hint = h
+	if !f.Hint.Said && !f.Hint.Never && in.Hint != (Hint{}) {
+		f.Hint = in.Hint
 	}
 }
 

@@ -8,40 +8,43 @@ import (
 
 // A marked error is one about which fn said more than the table can know.
 type marked struct {
-	err         error
-	notExecuted bool
-	hint        Hint
+	err   error
+	fault Fault
 }
 
 func (m *marked) Error() string { return m.err.Error() }
 func (m *marked) Unwrap() error { return m.err }
 
+// Mark returns err, of a function that Do calls, with what is known of the fault beside
+// it: the status and the headers of a response, or the code of gRPC. nil stays nil.
+//
+//	return retry.HTTPFault(res.StatusCode, res.Header, time.Now()).Mark(errors.New(res.Status))
+//	return retry.Fault{Code: retry.Code(status.Code(err))}.Mark(err)
+//
+// A mark around another one adds to it, and its hint goes first.
+func (f Fault) Mark(err error) error {
+	if err == nil {
+		return nil
+	}
+	if in := (*marked)(nil); errors.As(err, &in) {
+		f.merge(in.fault)
+	}
+	f.Err = nil
+	return &marked{err, f}
+}
+
 // Never marks err, of a function that Do calls, as one that another attempt repeats.
 // nil stays nil.
-func Never(err error) error { return mark(err, marked{hint: Hint{Never: true}}) }
+func Never(err error) error { return Fault{Hint: Hint{Never: true}}.Mark(err) }
 
 // NotExecuted marks err, of a function that Do calls, as one after which nothing was
 // done: another attempt is safe. nil stays nil.
-func NotExecuted(err error) error { return mark(err, marked{notExecuted: true}) }
+func NotExecuted(err error) error { return Fault{NotExecuted: true}.Mark(err) }
 
 // After marks err, of a function that Do calls, as one for which another attempt makes
 // no sense before a time: a hint, as Retry-After is. nil stays nil.
 func After(err error, wait time.Duration) error {
-	return mark(err, marked{hint: Hint{After: min(max(wait, 0), longest), Said: true, Capped: wait > longest}})
-}
-
-func mark(err error, m marked) error {
-	if err == nil {
-		return nil
-	}
-	if in := (*marked)(nil); errors.As(err, &in) { // two marks say both
-		m.notExecuted = m.notExecuted || in.notExecuted
-		if !m.hint.Said && !m.hint.Never {
-			m.hint = in.hint
-		}
-	}
-	m.err = err
-	return &m
+	return Fault{Hint: Hint{After: min(max(wait, 0), longest), Said: true, Capped: wait > longest}}.Mark(err)
 }
 
 type idempotentKey struct{}

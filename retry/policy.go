@@ -49,8 +49,8 @@ type Policy struct {
 	Total time.Duration
 
 	// MaxAfter is the longest hint of a server (Retry-After, pushback) that is waited
-	// for; a longer one ends the call, with the hint in the Error. 1 ns to 365 days,
-	// default 60 s.
+	// for, before its jitter of up to a half; a longer one ends the call, with the hint in
+	// the Error. 1 ns to 365 days, default 60 s.
 	MaxAfter time.Duration
 
 	// Budget bounds the retries of all calls together. nil, the default: one of its own,
