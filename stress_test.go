@@ -23,6 +23,7 @@ type load struct {
 	pause   func(d time.Duration) // how work passes the time
 	seed    uint64
 	shared  bool // tenants come, go and change
+	allowed bool // as does an allowance
 }
 
 const maxLimit = 16
@@ -92,6 +93,9 @@ func (s *load) share(rng *rand.Rand) {
 		cfg.Overflow = []Overflow{Displace, LatestOnly, EvictOldest}[rng.IntN(3)]
 		if cfg.Tenants = nil; rng.IntN(3) > 0 {
 			cfg.Tenants = stressTenants(rng)
+		}
+		if s.allowed && rng.IntN(4) > 0 {
+			cfg.Allowance = Quota{Rate: float64(1000 * (1 + rng.IntN(4))), Burst: 12}
 		}
 		if err := s.l.Reconfigure(cfg); err != nil {
 			panic(err)
