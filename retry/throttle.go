@@ -29,10 +29,11 @@ var ErrThrottled = errors.New("retry: kept at home")
 // kept, accepts those that the server did not refuse (Google, "Site Reliability
 // Engineering", chapter 21, "Client-Side Throttling"). A server that accepts A calls
 // per second is sent at most K x A. One that accepts none is sent one in ten, which is
-// how its recovery is noticed: after an outage of a Window and more the last call is
-// kept 1.8 windows after its end, or 18 s. The book says two minutes; that would be
-// 216 s, and an outage shorter than half a window is not noticed at all. After an idle
-// window nothing is kept.
+// how its recovery is noticed. However long the outage was, a third of a Window after its
+// end, 3 s, hardly anything is kept of a client that makes 50 calls per second or more,
+// and 1.8 windows after it nothing of any. With the two minutes and the formula of the book
+// alone that would be ten minutes at 100 calls per second. An outage shorter than half a
+// window is not noticed at all. After an idle window nothing is kept.
 //
 // The zero value is ready to use. It is safe for concurrent use, belongs to one
 // dependency, and out of range it panics with the sentence of Validate.

@@ -1,6 +1,9 @@
 package attempts
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // MostKept is the highest chance with which a Throttle keeps a call at home: one in ten
 // goes out whatever was refused before.
@@ -25,6 +28,13 @@ const MostKept = 0.9
 // answered; accepts are those that the server did not refuse. A call that runs counts
 // once its end is known: counted at its start, as the book has it, the first calls to a
 // slow server would be kept at home because none of them has been accepted yet.
+//
+// The lesser of that and of the same over the latest two buckets counts, once those have
+// 100 calls, and unless it is 0 with two standard deviations on top, so that chance does
+// not lower it: a server that has recovered takes all that it is sent, and a third of a
+// Window later (1.65 times two tenths) no more than that margin is kept for what was
+// before. Over all of the Window alone a stall of half of it, at K = 2, keeps calls for
+// another half, and a longer one for 1.65 windows, of a server that would take them.
 //
 // So a server that accepts A calls per second is sent K x A of them, for the others cost
 // it what a refusal costs, and one that accepts none is sent a tenth. After an idle
@@ -62,9 +72,29 @@ func (t *Throttle) Accepted(now time.Duration) {
 // Refused counts a call that was sent and that the server refused.
 func (t *Throttle) Refused(now time.Duration) { t.window.add(now, t.Window, requested) }
 
+// recent is how many calls the latest two buckets need to be judged by themselves.
+const recent = 100
+
 // Chance returns the probability in force at now.
 func (t *Throttle) Chance(now time.Duration) float64 {
 	requests, accepts := t.Counts(now)
+	p := t.chance(requests, accepts)
+	if p == 0 {
+		return 0
+	}
+	w := &t.window
+	last, before := &w.counts[place(w.latest)], &w.counts[place(w.latest-1)]
+	if n := last[requested] + before[requested]; n >= recent {
+		q := t.chance(n, last[accepted]+before[accepted])
+		if q > 0 {
+			q += t.K / math.Sqrt(float64(n)) // two standard deviations at most: 2 K sqrt(.25/n)
+		}
+		p = min(p, q)
+	}
+	return p
+}
+
+func (t *Throttle) chance(requests, accepts uint64) float64 {
 	return min(max(0, (float64(requests)-t.K*float64(accepts))/float64(requests+1)), MostKept)
 }
 
