@@ -9,43 +9,36 @@ import (
 	"time"
 )
 
-// A server that takes a call each 50 ms, of 100 per second, is sent 40, within the noise
-// of a choice by chance: 60 s of 100 calls, kept with 0.6, have a standard error of
-// sqrt(0.24 x 6000)/60 = 0.63/s, and what is sent feeds back into the chance, which
-// doubles that at most; where a call goes out less often than it would be taken, and with
-// the steps of the window, it is a few per cent more.
-func TestThrottleSendsTwiceWhatIsAccepted(t *testing.T) {
+// A server that takes a call each 50 ms at most, of 100 per second, is sent K calls for
+// each that it takes, within the noise of a choice by chance: if 750 of 6,000 calls are
+// sent, at K = 1.5, the standard error is sqrt(0.11 x 6000) = 26, or 3.4 %. Three of them.
+func TestThrottleSendsKTimesWhatIsAccepted(t *testing.T) {
 	rng := seeded(t)
 	synctest.Test(t, func(t *testing.T) {
-		for _, row := range []struct{ k, want float64 }{{2, 40}, {1.5, 30}, {4, 80}} {
-			th := &Throttle{K: row.k, draw: rng.Float64}
-			var free, start time.Time
-			sent := 0
+		for _, k := range []float64{0, 1.5, 4} {
+			th := &Throttle{K: k, draw: rng.Float64}
+			var free time.Time
+			var before ThrottleStats
 			for i := range 9000 {
 				if i == 3000 {
-					start = time.Now()
+					before = th.Stats()
 				}
 				time.Sleep(10 * time.Millisecond)
-				if th.Refuses() {
-					continue
-				}
-				if !start.IsZero() {
-					sent++
-				}
-				if now := time.Now(); now.Before(free) {
+				switch now := time.Now(); {
+				case th.Refuses():
+				case now.Before(free):
 					th.Refused()
-				} else {
-					free = free.Add(50 * time.Millisecond)
-					if free.Before(now) {
-						free = now // it saves up one
-					}
+				default:
+					free = now.Add(50 * time.Millisecond)
 					th.Accepted()
 				}
 			}
-			if got := float64(sent) / time.Since(start).Seconds(); math.Abs(got-row.want) > 5 {
-				t.Errorf("K %v: sends %.1f/s, want %v within 5", row.k, got, row.want)
-			} else {
-				t.Logf("K %v: sends %.1f/s", row.k, got)
+			s := th.Stats()
+			took := float64(s.Accepted - before.Accepted)
+			sent := took + float64(s.Refused-before.Refused)
+			t.Logf("K %v: %v sent for %v that were accepted: x %.3f", s.K, sent, took, sent/took)
+			if math.Abs(sent/took-s.K) > 0.1*s.K {
+				t.Errorf("K %v: sends %.3f for each, want %v within 10 %%", s.K, sent/took, s.K)
 			}
 		}
 	})
