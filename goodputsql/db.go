@@ -25,11 +25,14 @@ func (db *DB) ExecContext(ctx context.Context, query string, args ...any) (sql.R
 			h.giveBack(err)
 		}
 	}()
-	var res sql.Result
 	for left := 0; ; {
-		res, err = h.conn.ExecContext(h.ctx, query, args...)
-		if err == nil || !h.again(err, &left) {
-			return res, err
+		var res sql.Result
+		if res, err = h.conn.ExecContext(h.ctx, query, args...); err == nil {
+			return res, nil
+		}
+		var more bool
+		if more, err = h.again(err, &left); !more {
+			return nil, err
 		}
 	}
 }
@@ -64,8 +67,11 @@ func (db *DB) query(ctx context.Context, site uintptr, query string, args []any)
 		}
 	}()
 	for left := 0; ; {
-		rows.rows, err = h.conn.QueryContext(h.ctx, query, args...)
-		if err == nil || !h.again(err, &left) {
+		if rows.rows, err = h.conn.QueryContext(h.ctx, query, args...); err == nil {
+			break
+		}
+		var more bool
+		if more, err = h.again(err, &left); !more {
 			break
 		}
 	}

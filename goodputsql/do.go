@@ -86,8 +86,11 @@ func (db *DB) Tx(ctx context.Context, opts *sql.TxOptions, fn func(ctx context.C
 func (h *hold) beginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error) {
 	for left := 0; ; {
 		tx, err := h.conn.BeginTx(ctx, opts)
-		if err == nil || !h.again(err, &left) {
-			return tx, err
+		if err == nil {
+			return tx, nil
+		}
+		if more, err := h.again(err, &left); !more {
+			return nil, err
 		}
 	}
 }

@@ -134,28 +134,29 @@ func (h *hold) connect() error {
 }
 
 // again reports whether a statement that failed with err is to be sent on another
-// connection, which the hold then has. most is what is left of the attempts, 0 at first.
+// connection, which the hold then has. left is what is left of the attempts, 0 at first. The error
+// is what the caller is told if not.
 //
 // database/sql tries twice on what the pool has, and then on a new connection. Nobody
 // else can ask the pool for a new one; but a bad connection leaves it, so after as many
 // attempts as it had idle ones there is none but new ones.
-func (h *hold) again(err error, left *int) bool {
+func (h *hold) again(err error, left *int) (bool, error) {
 	if !errors.Is(err, driver.ErrBadConn) {
-		return false
+		return false, err
 	}
 	if *left == 0 {
 		*left = 3 + h.db.pool.Stats().Idle
 	}
 	if *left--; *left == 0 {
-		return false
+		return false, err
 	}
 	h.conn.Close() //nolint:errcheck // database/sql has closed it
 	conn, err := h.db.connect(h.ctx)
 	if err != nil {
-		return false
+		return false, err
 	}
 	h.conn = conn
-	return true
+	return true, nil
 }
 
 // context returns the context for a function that works with the hold.

@@ -217,6 +217,29 @@ func TestBadConnectionsAreReplaced(t *testing.T) {
 	empty(t, s, db, pool, lim)
 }
 
+// A driver that says ErrBadConn because the context is over (pgx does) is not what the
+// caller is to hear.
+func TestBadConnectionOfWhoLeft(t *testing.T) {
+	s, lim := &server{}, fixed(1)
+	db, pool := s.behind(t, lim, goodputsql.Config{})
+	for range 3 {
+		ctx, cancel := context.WithCancel(context.Background())
+		s.ends = cancel
+		if _, err := db.ExecContext(ctx, "bad"); !errors.Is(err, context.Canceled) {
+			t.Errorf("Exec: %v", err)
+		}
+		ctx, cancel = context.WithCancel(context.Background())
+		s.ends = cancel
+		if _, err := db.QueryContext(ctx, "bad"); !errors.Is(err, context.Canceled) {
+			t.Errorf("Query: %v", err)
+		}
+	}
+	empty(t, s, db, pool, lim)
+	if o := lim.Stats().Outcomes; o[goodput.Abandoned] != 6 {
+		t.Errorf("counted %v", o)
+	}
+}
+
 // fill opens n connections and leaves them idle.
 func fill(t testing.TB, db *goodputsql.DB, n int) {
 	t.Helper()

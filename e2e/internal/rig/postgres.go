@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -79,6 +80,46 @@ func (db *Database) start(initdb string) error {
 		return err
 	}
 	return db.exec(fmt.Sprintf("create role %s login connection limit %d", serviceRole, DatabaseConnections))
+}
+
+// DSN is for who connects as the service does, within DatabaseConnections.
+func (db *Database) DSN() string { return db.dsn(serviceRole) }
+
+// Disconnect ends the connections of the service, and makes sure that they have ended.
+func (db *Database) Disconnect(t testing.TB) {
+	t.Helper()
+	if err := db.disconnect(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Backends returns the processes of the connections of the service.
+func (db *Database) Backends(t testing.TB) []int {
+	t.Helper()
+	return db.pids(t, "")
+}
+
+// InTransaction returns how many connections of the service wait in a transaction.
+func (db *Database) InTransaction(t testing.TB) int {
+	t.Helper()
+	return len(db.pids(t, " and state like 'idle in transaction%'"))
+}
+
+func (db *Database) pids(t testing.TB, which string) []int {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, db.dsn(superuser))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)                                                                                //nolint:errcheck // the server notices
+	rows, _ := conn.Query(ctx, "select pid from pg_stat_activity where usename = $1"+which, serviceRole) //nolint:errcheck // CollectRows returns it
+	pids, err := pgx.CollectRows(rows, pgx.RowTo[int])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pids
 }
 
 // disconnect ends the connections of the service: PostgreSQL does not notice
