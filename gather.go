@@ -105,7 +105,9 @@ func (g Gathering[T]) Validate() error {
 // ended meanwhile. The Gathered is never nil and has what came in both cases.
 //
 // A panic of a call ends the gathering and goes on in the caller, as a *Panic with the
-// stack of the call; what had come goes to Discard. runtime.Goexit counts as a failure.
+// stack of the call; what had come goes to Discard. A call that panics when the gathering
+// is over has no caller any more, and ends nothing: the *Panic goes to Discard and to
+// Gathered.Wait. runtime.Goexit counts as a failure.
 //
 // The time of a call is time elsewhere only if the call says so with Downstream, as our
 // Transport does by itself. Spans that overlap count once, so a caller that waits here

@@ -220,9 +220,13 @@ func (w *world) rollout(pace func() time.Duration) {
 // play runs one rollout and returns what it saw, and the part of the budget that was in
 // force on average.
 func play(t *testing.T, sound bool, split Split, pace func(w *world) time.Duration) (most, held int, used float64) {
+	return playWith(t, seeded(t), sound, split, pace)
+}
+
+func playWith(t *testing.T, r *rand.Rand, sound bool, split Split, pace func(w *world) time.Duration) (most, held int, used float64) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		w := newWorld(t, seeded(t), split)
+		w := newWorld(t, r, split)
 		w.rollout(func() time.Duration { return pace(w) })
 		time.Sleep(w.grace)
 		if w.first > split.Budget && sound {
@@ -285,4 +289,19 @@ func TestRolloutCanFail(t *testing.T) {
 			t.Errorf("%s: the budget held, so these tests prove nothing", name)
 		}
 	}
+}
+
+// FuzzRollout looks for the seed of a rollout that is beyond the budget, at any pace.
+func FuzzRollout(f *testing.F) {
+	f.Add(uint64(1), uint16(10), uint8(10))
+	f.Add(uint64(2), uint16(1000), uint8(60))
+	f.Fuzz(func(t *testing.T, seed uint64, budget uint16, pace uint8) {
+		split := Split{Budget: 1 + int(budget%2000), Settle: 55 * time.Second}
+		most, held, _ := playWith(t, rand.New(rand.NewPCG(seed, 0)), true, split, func(w *world) time.Duration {
+			return w.upTo(time.Duration(1+pace%100) * time.Second)
+		})
+		if most > split.Budget || held > split.Budget {
+			t.Errorf("limits of up to %d in force, up to %d held, of %d", most, held, split.Budget)
+		}
+	})
 }

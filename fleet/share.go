@@ -58,7 +58,9 @@ type past struct {
 // New tells apply the share of the process at p and returns a Share that follows where it
 // is. apply sets the limit, as lim.SetLimit of a goodput.Limiter does. It is called with the
 // units from New and Set, and from a timer; one call at a time, only if they have changed,
-// and again if it returned an error. It must not call methods of the Share.
+// and again if it returned an error. It must not call methods of the Share. For several
+// limiters of one process it is the SetUnits of a goodput.Group; that takes no fewer units
+// than it has members, so it needs a Surge.
 //
 // Without a Surge a new process has 0 units for Settle, until all others have made room:
 // State().Settled belongs in its readiness probe.

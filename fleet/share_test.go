@@ -205,3 +205,23 @@ func TestShareAgainstModel(t *testing.T) {
 		share.Stop()
 	})
 }
+
+// A group of limiters follows a Share as one limiter does, if it is never told 0.
+func TestShareOfGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		group := goodput.NewGroup(goodput.GroupConfig{Units: 2, Members: []goodput.Member{
+			{Config: goodput.Config{Name: "search"}}, {Config: goodput.Config{Name: "reports"}},
+		}})
+		if _, err := New(group.SetUnits, Split{Budget: 100}, Place{Count: 4}); err == nil {
+			t.Error("a group of two with 0 units, and no error")
+		}
+		share, err := New(group.SetUnits, Split{Budget: 100, Surge: 1}, Place{Count: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer share.Stop()
+		if n := group.Stats().Units; n != 20 {
+			t.Errorf("the group has %d units, want 20", n)
+		}
+	})
+}
