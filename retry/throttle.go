@@ -27,13 +27,15 @@ var ErrThrottled = errors.New("retry: kept at home")
 //
 // over the last Window: requests are the calls that were answered and those that were
 // kept, accepts those that the server did not refuse (Google, "Site Reliability
-// Engineering", chapter 21, "Client-Side Throttling"). A server that accepts A calls
-// per second is sent at most K x A. One that accepts none is sent one in ten, which is
-// how its recovery is noticed. However long the outage was, a third of a Window after its
-// end, 3 s, hardly anything is kept of a client that makes 50 calls per second or more,
-// and 1.8 windows after it nothing of any. With the two minutes and the formula of the book
-// alone that would be ten minutes at 100 calls per second. An outage shorter than half a
-// window is not noticed at all. After an idle window nothing is kept.
+// Engineering", chapter 21, "Client-Side Throttling"); or with less, if the last fifth of
+// the Window went better.
+//
+// A server that accepts A calls per second is sent K x A. One that accepts none is sent
+// one in ten, which is how its recovery is noticed. However long the outage was, a third
+// of a Window after its end, 3 s, hardly anything is kept of a client that makes 50 calls
+// per second or more, and 1.8 windows after it nothing of any. With the two minutes and the
+// formula of the book alone that would be ten minutes at 100 calls per second. An outage
+// shorter than half a window is not noticed at all. After an idle window nothing is kept.
 //
 // The zero value is ready to use. It is safe for concurrent use, belongs to one
 // dependency, and out of range it panics with the sentence of Validate.
@@ -149,8 +151,13 @@ func (t *Throttle) Stats() ThrottleStats {
 
 // String returns the arithmetic.
 func (s ThrottleStats) String() string {
-	return fmt.Sprintf("%d of %d calls in %v were accepted: chance max(0, min(%v, (%d - %.6g x %d) / %d)) = %.3f to be kept",
-		s.Accepts, s.Requests, s.Window, attempts.MostKept, s.Requests, s.K, s.Accepts, s.Requests+1, s.Chance)
+	all := min(max(0, (float64(s.Requests)-s.K*float64(s.Accepts))/float64(s.Requests+1)), attempts.MostKept)
+	text := fmt.Sprintf("%d of %d calls in %v were accepted: chance max(0, min(%v, (%d - %.6g x %d) / %d)) = %.3f to be kept",
+		s.Accepts, s.Requests, s.Window, attempts.MostKept, s.Requests, s.K, s.Accepts, s.Requests+1, all)
+	if s.Chance < all {
+		text += fmt.Sprintf(", %.3f because the latest of them did better", s.Chance)
+	}
+	return text
 }
 
 // Err returns the error of a call that Refuses has kept.

@@ -82,6 +82,21 @@ func TestThrottled(t *testing.T) {
 		if err.Error() != want {
 			t.Errorf("%v\nwant %s", err, want)
 		}
+		time.Sleep(2 * time.Second)
+		for range 100 {
+			th.Accepted()
+		}
+		want = "100 of 200 calls in 10s were accepted: chance max(0, min(0.9, (200 - 2 x 100) / 201)) = 0.000 to be kept"
+		if got := th.Stats().String(); got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+		for range 20 {
+			th.Refused()
+		}
+		want = "100 of 220 calls in 10s were accepted: chance max(0, min(0.9, (220 - 2 x 100) / 221)) = 0.090 to be kept, 0.000 because the latest of them did better"
+		if got := th.Stats().String(); got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
 		time.Sleep(10 * time.Second)
 		if th.Refuses() {
 			t.Error("kept after an idle window")
