@@ -83,14 +83,14 @@ func (r *race) run() (won finish) {
 	ctx, stop := context.WithCancel(r.ctx)
 	r.stopFirst = stop
 	first := finish{err: errPanicked}
-	defer func() { // a panic goes on, and nobody waits for the second
-		if first.err == errPanicked {
-			r.finishFirst(finish{}, true)
+	defer func() { // a panic goes on, and nobody wants the second
+		if first.err == errPanicked && r.finishFirst(true) == secondWon {
+			(<-r.second).lose()
 		}
 	}()
 	first.a, first.err = r.call.try(ctx, r.ending(stop), 1)
 	took := time.Since(r.began)
-	switch before := r.finishFirst(first, first.good() || first.a == nil); {
+	switch before := r.finishFirst(first.good() || first.a == nil); {
 	case before == secondWon:
 		r.note(took)
 		first.lose()
@@ -100,7 +100,6 @@ func (r *race) run() (won finish) {
 	case before == both:
 		second := <-r.second // it may still be good
 		if second.good() {
-			r.win()
 			first.lose()
 			return second
 		}
@@ -111,7 +110,7 @@ func (r *race) run() (won finish) {
 
 // finishFirst takes the end of the first request and returns the state before it. If it
 // settles the race, or no second is under way, there will be none.
-func (r *race) finishFirst(first finish, settles bool) (before state) {
+func (r *race) finishFirst(settles bool) (before state) {
 	if r.timer != nil {
 		r.timer.Stop()
 	}
@@ -184,12 +183,10 @@ func (r *race) finishSecond(second finish) {
 	r.mu.Unlock()
 	switch {
 	case won:
-		r.win()
+		r.call.dep.counts.hedgeWins.Add(1)
 	case lost:
 		second.lose()
 	}
 }
-
-func (r *race) win() { r.call.dep.counts.hedgeWins.Add(1) }
 
 func (r *race) note(took time.Duration) { r.call.dep.Hedge.note(took) }
