@@ -84,6 +84,14 @@ func TestAllowanceBound(t *testing.T) {
 		if times >= 1 && most < 19.99 {
 			t.Errorf("seed %d, %v times: of a burst of 20 only %v was used", seed, times, most)
 		}
+		// It is an overload of the allowance, however idle the slots are: what stands keeps
+		// the allowance in use and no more. The load is counted over about 400 ms: at 300/s with
+		// a standard error of 1/sqrt(2 x 120) = 6 %.
+		st := r.Tiers[0].Stats
+		t.Logf("%v times: load %.2f, %d of %d slots in use, depth %d of %d", times, st.Load, st.InUse, st.Limit, st.Depth, st.Derivation.Depth)
+		if over := times > 1; st.Overload != over || over && (st.Depth > 2 || st.InUse > st.Limit/2 || math.Abs(st.Load/times-1) > 0.3) {
+			t.Errorf("seed %d, %v times: overload %v, load %v, depth %d, %d in use", seed, times, st.Overload, st.Load, st.Depth, st.InUse)
+		}
 		if times > 1 && math.Abs(r.Capacity-100) > 1e-9 {
 			t.Errorf("seed %d, %v times: capacity %v", seed, times, r.Capacity)
 		}
