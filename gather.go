@@ -94,7 +94,8 @@ func (g Gathering[T]) Validate() error {
 // The context of the calls ends Margin before the deadline of ctx, never later than ctx:
 // there is no fresh budget. It also ends when the gathering is over, with a cause that
 // matches ErrUnneeded. So a result must be complete when its call returns: read the body
-// of a response in the call.
+// of a response in the call. A call may Gather in turn, and keeps a margin of what it was
+// given.
 //
 // Gather returns when the gathering is over, whatever the calls do. A call that looks at
 // its context ends with it. One that does not keeps its goroutine until it returns: it
