@@ -37,6 +37,7 @@ type Call struct {
 	why    string
 	wait   time.Duration // that there was no time for
 	left   time.Duration // until end
+	passed bool          // the deadline has
 	budget BudgetStats
 	first  attemptContext // saves an allocation
 }
@@ -55,10 +56,7 @@ func (p *Policy) Begin(ctx context.Context) *Call {
 // Begin is Policy.Begin for a zero Call that is a part of something else, which saves an
 // allocation.
 func (c *Call) Begin(ctx context.Context, p *Policy) {
-	if err := p.Validate(); err != nil {
-		panic(err.Error())
-	}
-	c.policy, c.settings, c.ctx, c.start = p, p.settings(), ctx, time.Now()
+	c.policy, c.settings, c.ctx, c.start = p, p.checked(), ctx, time.Now()
 	c.base, c.attempt, c.idempotent = 1, 1, IsIdempotent(ctx)
 	c.end, _ = ctx.Deadline()
 	if p.Total > 0 {
@@ -145,6 +143,7 @@ func (c *Call) decide(f Fault, alive bool) (Stop, time.Duration) {
 	case !alive && c.ctx.Err() == context.Canceled:
 		return Gone, 0
 	case !alive:
+		c.passed = true
 		return TooLate, 0
 	case f.Hint.Never:
 		return Pushback, 0

@@ -1,6 +1,9 @@
 package retry
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Do calls fn until it succeeds or another attempt is not allowed, and returns nil or an
 // *Error that wraps the error of the last attempt and says why there was no other. ctx
@@ -16,11 +19,11 @@ import "context"
 //
 // The error is that of fn, as it is, if Policy.Classify says that it is an Answer.
 func (p *Policy) Do(ctx context.Context, fn func(ctx context.Context, attempt int) error) error {
+	if ctx.Err() != nil {
+		return p.stillborn(ctx)
+	}
 	c := p.Begin(ctx)
 	defer c.over.Store(true) // also if fn panics
-	if ctx.Err() != nil {
-		return c.stillborn()
-	}
 	for {
 		err := c.try(fn)
 		if err == nil {
@@ -46,15 +49,15 @@ func (c *Call) try(fn func(ctx context.Context, attempt int) error) error {
 	return fn(ctx, c.attempt)
 }
 
-// stillborn ends a call whose caller had left before the first attempt.
-func (c *Call) stillborn() error {
-	c.attempt = 0
-	c.policy.attempts.Add(^uint64(0))
-	c.fault = Fault{Err: c.ctx.Err(), NotExecuted: true}
-	c.stop = TooLate
-	if c.ctx.Err() == context.Canceled {
+// stillborn returns the error of a call whose caller had left before the first attempt.
+// A budget does not hear of it: it can need no retry.
+func (p *Policy) stillborn(ctx context.Context) error {
+	c := &Call{policy: p, settings: p.checked(), ctx: ctx, start: time.Now(), stop: TooLate, passed: true}
+	if ctx.Err() == context.Canceled {
 		c.stop = Gone
 	}
+	c.fault = Fault{Err: ctx.Err(), NotExecuted: true}
+	p.calls.Add(1)
 	c.finish(c.stop)
-	return c.Err(c.ctx.Err())
+	return c.Err(ctx.Err())
 }

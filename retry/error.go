@@ -9,7 +9,7 @@ import (
 )
 
 // An Error says why a call has failed and is not tried again. It wraps the error of the
-// last attempt and, if the caller has left, that of its context.
+// last attempt and, if the caller has left or the deadline has passed, that of a context.
 type Error struct {
 	Name     string // of the Policy
 	Stop     Stop
@@ -36,11 +36,13 @@ func (c *Call) Err(err error) error {
 		Hint: c.fault.Hint, Budget: c.budget, Err: err,
 		fault: c.fault, why: c.why, most: c.settings.attempts, after: c.settings.maxAfter,
 	}
-	if c.stop == TooLate {
-		e.Wait, e.Left = c.wait, max(c.left, 0)
-	}
-	if c.stop == Gone {
+	switch {
+	case c.stop == Gone:
 		e.ctx = c.ctx.Err()
+	case c.stop == TooLate && c.passed:
+		e.ctx = context.DeadlineExceeded
+	case c.stop == TooLate:
+		e.Wait, e.Left = c.wait, c.left
 	}
 	e.fault.executed = c.executed
 	return e
@@ -84,7 +86,7 @@ func (e *Error) because() string {
 	case NoBudget:
 		return fmt.Sprintf("and not again: the retry budget is spent (%v)", e.Budget)
 	case TooLate:
-		if e.Left > 0 {
+		if e.ctx == nil {
 			return fmt.Sprintf("and not again: the wait would take %v and %v are left", rounded(e.Wait), rounded(e.Left))
 		}
 		return "and not again: its deadline has passed"
@@ -118,7 +120,7 @@ func (e *Error) Unwrap() []error {
 	if e.Err != nil {
 		all = append(all, e.Err)
 	}
-	if e.ctx != nil && !errors.Is(e.Err, context.Canceled) {
+	if e.ctx != nil && !errors.Is(e.Err, e.ctx) {
 		all = append(all, e.ctx)
 	}
 	return all

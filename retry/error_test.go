@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,8 +81,12 @@ func TestErrorSentences(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			row.p.Name, row.p.draw = name, func() float64 { return 0.5 }
-			if _, _, err := answered(row.p, t.Context(), row.f); err.Error() != row.want {
+			_, _, err := answered(row.p, t.Context(), row.f)
+			if err.Error() != row.want {
 				t.Errorf("%s\nwant %s", err, row.want)
+			}
+			if passed := strings.Contains(row.want, "has passed"); !errors.Is(err, errTest) || errors.Is(err, context.DeadlineExceeded) != passed {
+				t.Errorf("%s: wraps its deadline: %v", err, !passed)
 			}
 		})
 	}

@@ -95,6 +95,14 @@ func (p *Policy) Validate() error {
 	return s.budget.Validate()
 }
 
+// checked returns the settings of p and panics if they make no sense.
+func (p *Policy) checked() settings {
+	if err := p.Validate(); err != nil {
+		panic(err.Error())
+	}
+	return p.settings()
+}
+
 // settings are the fields with their defaults.
 type settings struct {
 	attempts                      int
