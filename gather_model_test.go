@@ -143,7 +143,7 @@ func FuzzGather(f *testing.F) {
 				defer mu.Unlock()
 				unkept = append(unkept, i)
 			}
-			got, err, at := gather(budget, g, plans)
+			got, at, err := gather(budget, g, plans)
 			if s := outcomes(got); s != want.outcomes || at != want.at || (err != nil) != want.short {
 				t.Errorf("after %v: %s, %v\nwant after %v: %s, short %v", at, s, err, want.at, want.outcomes, want.short)
 			}

@@ -53,7 +53,7 @@ func takes(ds ...time.Duration) (ps []planned) {
 }
 
 // gather runs plans under a budget, 0 for none, and returns when it returned as well.
-func gather(budget time.Duration, g Gathering[int], plans []planned) (*Gathered[int], error, time.Duration) {
+func gather(budget time.Duration, g Gathering[int], plans []planned) (*Gathered[int], time.Duration, error) {
 	ctx := context.Background()
 	if budget > 0 {
 		var cancel context.CancelFunc
@@ -62,7 +62,7 @@ func gather(budget time.Duration, g Gathering[int], plans []planned) (*Gathered[
 	}
 	start := time.Now()
 	got, err := Gather(ctx, g, len(plans), func(ctx context.Context, i int) (int, error) { return plans[i].run(ctx, i) })
-	return got, err, time.Since(start)
+	return got, time.Since(start), err
 }
 
 // outcomes is what became of each call, in words: "1" for a result that came.
@@ -132,7 +132,7 @@ func TestGatherModes(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				got, err, at := gather(200*ms, tt.g, tt.plans)
+				got, at, err := gather(200*ms, tt.g, tt.plans)
 				if s := outcomes(got); s != tt.want || at != tt.at {
 					t.Errorf("after %v: %s, want after %v: %s", at, s, tt.at, tt.want)
 				}
@@ -201,7 +201,7 @@ func TestGatherMargin(t *testing.T) {
 // Without a deadline Gather waits for what it needs, and says no deadline to the calls.
 func TestGatherWithoutDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		got, err, at := gather(0, Gathering[int]{Margin: time.Hour}, takes(10*ms, 48*time.Hour))
+		got, at, err := gather(0, Gathering[int]{Margin: time.Hour}, takes(10*ms, 48*time.Hour))
 		if err != nil || got.Came() != 2 || at != 48*time.Hour {
 			t.Errorf("%d came after %v: %v", got.Came(), at, err)
 		}
@@ -280,7 +280,7 @@ func TestGatherDiscards(t *testing.T) {
 		}
 		var told []late
 		g := Gathering[int]{Discard: func(i, v int, err error) { told = append(told, late{i, v, err}) }}
-		got, err, _ := gather(200*ms, g, []planned{
+		got, _, err := gather(200*ms, g, []planned{
 			{takes: 10 * ms},
 			{takes: 300 * ms, deaf: true},
 			{takes: 400 * ms, deaf: true, err: errBoom},
@@ -387,7 +387,7 @@ func TestGatherGoexit(t *testing.T) {
 // not fail.
 func TestGatherClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		got, err, at := gather(200*ms, Gathering[int]{}, []planned{
+		got, at, err := gather(200*ms, Gathering[int]{}, []planned{
 			{takes: ms},
 			{takes: 180 * ms, err: &net.OpError{Op: "dial", Err: errBoom}},
 			{takes: 179 * ms, err: errBoom},
@@ -412,14 +412,14 @@ func TestGatherRejections(t *testing.T) {
 		{2, []planned{{takes: ms, err: refused}, {takes: time.Hour}}, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			_, err, _ := gather(0, Gathering[int]{Min: tt.need}, tt.plans)
+			_, _, err := gather(0, Gathering[int]{Min: tt.need}, tt.plans)
 			if found := errors.Is(err, ErrRejected); err == nil || found != tt.found {
 				t.Errorf("%v: a rejection is found: %v", err, found)
 			}
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		got, err, _ := gather(0, Gathering[int]{Min: 2, Parallel: 1}, []planned{{err: refused}, {}})
+		got, _, err := gather(0, Gathering[int]{Min: 2, Parallel: 1}, []planned{{err: refused}, {}})
 		var r *Rejection
 		if outcomes(got) != "rejected cancelled" || !errors.As(err, &r) || r != refused {
 			t.Errorf("%s: %v", outcomes(got), err)
@@ -500,7 +500,7 @@ func TestGatheringBounds(t *testing.T) {
 // The sentence of a Shortfall has its numbers.
 func TestShortfallSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, err, _ := gather(200*ms, Gathering[int]{Min: 3}, []planned{
+		_, _, err := gather(200*ms, Gathering[int]{Min: 3}, []planned{
 			{takes: ms},
 			{takes: ms, err: errBoom},
 			{takes: time.Second},

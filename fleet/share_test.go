@@ -88,7 +88,7 @@ func TestShareKnobs(t *testing.T) {
 		set(4, 10)
 		time.Sleep(5*time.Second - 1)
 		set(4, 10)
-		time.Sleep(2)
+		time.Sleep(2 * time.Nanosecond)
 		set(4, 20)
 		set(1, 20)
 		share.Stop()
