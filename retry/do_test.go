@@ -252,6 +252,7 @@ func TestManyAtOnce(t *testing.T) {
 	rng := seeded(t)
 	synctest.Test(t, func(t *testing.T) {
 		p := &Policy{Budget: &Budget{Reserve: 1}}
+		var th Throttle
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		for range 1000 {
@@ -267,8 +268,13 @@ func TestManyAtOnce(t *testing.T) {
 				_ = p.Do(ctx, func(ctx context.Context, attempt int) error {
 					time.Sleep(time.Microsecond)
 					if attempt > good {
+						th.Accepted()
 						return nil
 					}
+					if th.Refuses() {
+						return th.Err()
+					}
+					th.Refused()
 					return NotExecuted(errTest)
 				})
 			})
@@ -281,6 +287,9 @@ func TestManyAtOnce(t *testing.T) {
 		}
 		if s.Calls != 1000 || ended != 1000 {
 			t.Errorf("%d calls, %d ended", s.Calls, ended)
+		}
+		if n := th.Stats(); n.Kept+n.Accepted+n.Refused != s.Attempts {
+			t.Errorf("%+v of %d attempts", n, s.Attempts)
 		}
 		if s.Budget.Granted > 100 || s.Retries() > s.Budget.Granted || s.Budget.Refused != s.Stops[NoBudget] {
 			t.Errorf("%d retries, %d granted of 1000 x 0.1; %d of %d refused", s.Retries(), s.Budget.Granted, s.Budget.Refused, s.Stops[NoBudget])

@@ -327,3 +327,28 @@ func TestC072Markers(t *testing.T) {
 		}
 	}
 }
+
+// FuzzHTTPFault: whatever a server sends is some fault, and never is never.
+func FuzzHTTPFault(f *testing.F) {
+	f.Add(503, "queue_full", "2", "", "true", "")
+	f.Add(200, "doomed", "", "14", "", "-1")
+	f.Fuzz(func(t *testing.T, status int, rejected, after, code, nack, pushback string) {
+		h := http.Header{}
+		for name, value := range map[string]string{
+			"Goodput-Rejected": rejected, "Retry-After": after, "Grpc-Status": code,
+			"Finagle-Http-Nack": nack, "Grpc-Retry-Pushback-Ms": pushback,
+		} {
+			if value != "" {
+				h[name] = []string{value}
+			}
+		}
+		f := HTTPFault(status, h, clientTime)
+		f.Idempotent = true
+		v := f.Verdict()
+		refusal := f.Status >= 400 || f.Code != 0
+		if f.Hint.After < 0 || f.Hint.After > longest || f.Hint.Never && refusal && v != Final ||
+			!refusal && v != Answer || refusal && f.NotExecuted && !f.Hint.Never && v != Retryable {
+			t.Fatalf("%d %v: %+v is %v", status, h, f, v)
+		}
+	})
+}
