@@ -3,7 +3,7 @@
 // [goodput.Limiter], so its queue is bounded, knows deadlines, and says no with numbers.
 //
 //	p := pool.New(goodput.New(goodput.Config{
-//		Limit:     limit.Fixed(1), // the pool keeps it at GOMAXPROCS
+//		Limit:     limit.Fixed(runtime.GOMAXPROCS(0)), // and the pool follows it
 //		Objective: 2 * time.Second,
 //	}), pool.GOMAXPROCS)
 //
@@ -36,13 +36,14 @@
 // # Goroutines
 //
 // A task has a goroutine from when it is accepted until it has its outcome, so there are
-// never more than the limit and the depth (Config.MaxItems under Block), whatever is
-// submitted. There are no workers that wait for work. A goroutine of Go costs less to start
-// than a parked one to wake, about 0.3 µs of CPU with a stack that the runtime uses over and
-// over; parked workers would have to be counted, resized when GOMAXPROCS changes and
-// closed; and a worker that a task has left in an odd state, by runtime.LockOSThread, a
-// grown stack or runtime.Goexit, serves the next one. BenchmarkWorkers has both side by
-// side.
+// never more than the limit and the depth (Config.MaxItems under Block) and at most about a
+// thousand that were evicted or replaced a moment ago, whatever is submitted; a limiter in
+// observe mode refuses nobody, and bounds nothing. There are no workers that wait for work. A goroutine of Go costs less to start than a parked one to
+// wake, and has a stack that the runtime uses over and over; parked workers would have to
+// be counted, resized when GOMAXPROCS changes and closed; and a worker that a task has left
+// in an odd state, by runtime.LockOSThread or a grown stack, serves the next one.
+// BenchmarkWorkers has them side by side: a bare goroutine is done in 0.2 to 0.4 µs, a worker
+// on a channel in 0.35 to 0.5, and Do, with all that it decides and counts, in 0.8 to 0.9.
 //
 // # When not to use it
 //

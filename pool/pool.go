@@ -14,12 +14,16 @@ import (
 type Size uint8
 
 const (
-	// GOMAXPROCS keeps the limit at runtime.GOMAXPROCS(0), whatever law the limiter was
-	// made with: one unit of cost is one thread that computes. The runtime changes the
-	// number while the process runs when the CPU quota of its cgroup changes, and the
-	// limit follows at the next task that comes or ends. The quota is rounded up and is
-	// never below 2, unless there is one CPU: a container of 500m runs 2. It is not
-	// runtime.NumCPU, which knows nothing of quotas.
+	// GOMAXPROCS keeps the limit at runtime.GOMAXPROCS(0): one unit of cost is one thread
+	// that computes. The runtime changes the number while the process runs when the CPU
+	// quota of its cgroup changes (unless the environment or the program has set it, and if
+	// the go line of its go.mod is 1.25 or later), and the limit follows at the next task
+	// that comes or ends. The quota is rounded up and is never below 2 where there are two
+	// CPUs: a container of 500m runs 2. It is not runtime.NumCPU, which knows nothing of
+	// quotas.
+	//
+	// The law that the limiter was made with is replaced, so say the same there. What
+	// Limiter.SetLimit or Reconfigure say holds until GOMAXPROCS changes.
 	GOMAXPROCS Size = iota
 
 	// Unchanged leaves the limit as the limiter has it: a number of its own, a law that
@@ -38,6 +42,7 @@ type Pool struct {
 
 	mu      sync.Mutex
 	live    int           // tasks that have no outcome yet
+	look    int           // how many there may be before Submit looks who they are
 	running tasks         // those of them that hold a slot
 	idle    chan struct{} // closed when live is 0; nil while nobody drains
 
@@ -110,6 +115,13 @@ func (p *Pool) admit(w goodput.Work) (goodput.Work, int) {
 	return w, cost
 }
 
+// slack is how many tasks may have been refused while they waited and not have had their
+// turn yet to hear it, beyond those that hold a slot or a place: 1000 goroutines are 4 MB.
+// Fewer would cost producers more turns, which take 10 ms each while tasks compute on every
+// CPU: with 1000 a producer whose tasks all replace one another hands in about 10,000 a
+// second beside four of them on two CPUs, and without a bound 15,000 to 30,000.
+const slack = 1000
+
 // accept counts a task that will have an outcome.
 func (p *Pool) accept() {
 	p.mu.Lock()
@@ -117,10 +129,36 @@ func (p *Pool) accept() {
 	p.mu.Unlock()
 }
 
+// makeWay lets the others run if there are many goroutines of tasks that hold nothing. A
+// newcomer that takes the place of one that waits leaves its goroutine to end by itself,
+// and a producer that hands in a million is not interrupted for 10 ms at a time: there
+// would be ten thousand of them.
+func (p *Pool) makeWay() {
+	p.mu.Lock()
+	looks := p.live > p.look
+	p.mu.Unlock()
+	if !looks {
+		return
+	}
+	s := p.lim.Stats()
+	most := s.Running + s.Waiting + slack
+	for range 10 { // each lets run whoever could; they need two turns at most
+		p.mu.Lock()
+		p.look = most
+		many := p.live > most
+		p.mu.Unlock()
+		if !many {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
 // settle counts a task that has its outcome.
 func (p *Pool) settle() {
 	p.mu.Lock()
 	p.live--
+	p.look = min(p.look, p.live+slack)
 	idle := p.idle
 	if p.live > 0 {
 		idle = nil

@@ -16,8 +16,9 @@ import (
 //
 // fn gets a context below ctx. If ctx is over while the task waits, it is refused; while
 // fn runs, it is for fn to notice: it holds its slot until it returns. The context of an
-// HTTP request is over when its handler returns: pass context.WithoutCancel(ctx) for what
-// goes on after it. w.Deadline counts as long as the task waits.
+// HTTP request is over when its handler returns: pass context.WithoutCancel(ctx), which
+// has no deadline either, for what goes on after it. w.Deadline counts as long as the task
+// waits.
 //
 // Under goodput.Block Submit does not block: the task is accepted beyond the depth, up to
 // Config.MaxItems and MaxBytes. Who ought to be slowed down calls Start or Do.
@@ -51,6 +52,7 @@ func Submit[T any](ctx context.Context, p *Pool, w goodput.Work, fn func(context
 		}
 		return nil, err
 	}
+	p.makeWay()
 	return t, nil
 }
 
@@ -63,7 +65,9 @@ func Submit[T any](ctx context.Context, p *Pool, w goodput.Work, fn func(context
 // In a task of the same pool Start waits for a slot while it holds one, until that bound.
 func Start[T any](ctx context.Context, p *Pool, w goodput.Work, fn func(context.Context) (T, error)) (*Task[T], error) {
 	w, cost := p.admit(w)
+	span := goodput.Downstream(ctx)
 	slot, err := p.lim.AcquireWork(ctx, w)
+	span.End()
 	if err != nil {
 		return nil, err
 	}
