@@ -23,9 +23,9 @@ const (
 //
 //	retries <= max(Ratio x calls, Reserve)
 //
-// in each Window, of which up to a tenth may be missing. So a client that makes 10
-// calls per second or more sends at most 1.1 times as many attempts, whatever fails;
-// one that makes fewer adds at most Reserve/Window = 1/s. Over a long time T it is at
+// in each Window, of which up to a tenth may be missing. So a client that makes 12
+// calls per second or more, 100 in 9 s, sends at most 1.1 times as many attempts, whatever
+// fails; one that makes fewer adds at most Reserve/Window = 1/s. Over a long time T it is at
 // most Ratio x calls + Reserve x (T/Window + 1). A thousand clients of one call per
 // second each may thus add 1,000/s: give those a Reserve of 1, which makes 100/s of it.
 //

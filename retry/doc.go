@@ -16,7 +16,7 @@
 // # How much is added
 //
 // A call makes at most Attempts attempts: 3. All calls of a Budget together make at
-// most 1.1 attempts each, once there are ten per second: a Budget grants
+// most 1.1 attempts each, once there are twelve per second: a Budget grants
 // max(0.1 x calls, 10) retries in ten seconds. When everything fails, the service
 // that is down gets a tenth more than its usual traffic, and not three times as much.
 //

@@ -209,7 +209,7 @@ func TestBudgetOverALongTime(t *testing.T) {
 // Must hold: with the budget, attempts <= 1.1 x requests, for a client that sends more
 // than Reserve/Ratio per window. Every call fails and asks for two retries.
 func TestBudgetAmplification(t *testing.T) {
-	for _, rate := range []int{10, 11, 100, 1000} {
+	for _, rate := range []int{10, 11, 12, 100, 1000} {
 		b := Budget{Ratio: 0.1, Reserve: 10, Window: 10 * time.Second}
 		requests, retries := 0, 0
 		for i := range 120 * rate {

@@ -17,8 +17,8 @@ import "time"
 //	retries <= Ratio x requests + Reserve x (T/Window + 1)
 //
 // of which the second part counts only for windows with fewer than Reserve/Ratio
-// requests: at 10 per 10 s and a tenth, those below 10/s. A client above that makes at
-// most 1 + Ratio attempts per request; one below adds at most Reserve/Window = 1/s,
+// requests: at 10 per 10 s and a tenth, those below 100 in 9 s. A client above that, of
+// 12/s and more, makes at most 1 + Ratio attempts per request; one below adds at most Reserve/Window = 1/s,
 // whatever its rate. So a thousand clients that send little add up to 1,000/s in an
 // outage: give them a smaller Reserve.
 type Budget struct {
