@@ -136,7 +136,7 @@ func spacedDepth(burst, rho, perCost float64) int {
 func standingSpaced(burst, load float64) int {
 	load = min(load, maxLoad)
 	z := 1 / (load * load) // near 1 the root is 1 - 2 (load - 1), and so is this
-	for range 40 {         // Newton's steps; from 1/load^2 on it is five, and eight near 1
+	for range 8 {          // Newton's steps; five are enough from there on, at any load
 		e := math.Exp(load * (z - 1))
 		step := (e - z) / (1 - load*e)
 		if z += step; math.Abs(step) <= 1e-12*z {
