@@ -40,18 +40,6 @@ func sleep(d time.Duration, n int) func(context.Context) (int, error) {
 	}
 }
 
-// patient is sleep that ends with its context.
-func patient(d time.Duration) func(context.Context) (int, error) {
-	return func(ctx context.Context) (int, error) {
-		select {
-		case <-time.After(d):
-			return 1, nil
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		}
-	}
-}
-
 // empty asserts that nothing is left of what ran and waited, and that the counters of
 // the limiter add up.
 func empty(t testing.TB, p *Pool) {
