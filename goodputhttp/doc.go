@@ -93,4 +93,54 @@
 // # Probes
 //
 // Health probes are exempt: see Probe.
+//
+// # Client
+//
+// Transport is an http.RoundTripper for the calls that a service makes. A Dependency
+// describes one service that is called: its limiter, its retries, its throttle. All of
+// them are optional, and a Dependency is shared by all calls to that service.
+//
+// One attempt is
+//
+//	time      is anything left of the deadline, less the way there and back? else *Unsent
+//	throttle  has the service been refusing nearly all? perhaps *Unsent
+//	slot      of the limiter, at once or after a wait, or its *goodput.Rejection
+//	Base      with the time that is left in a header, and the number of the attempt
+//	body      the slot is held until the end of the body of the response
+//
+// and none of the first three costs the service anything. They are final: a limiter has a
+// queue for those for whom it pays to wait, so another wait in front of it would only be
+// a queue without an order.
+//
+// The body ends with EOF, an error or Close; a body that nobody reads or closes ends with
+// the context of the request, at most 100 ms later. The outcome for the limiter is
+//
+//	failed     5xx, a status of gRPC that blames the server, a refusal, an error of Base,
+//	           a broken body, an attempt beyond retry.Policy.PerAttempt
+//	abandoned  the caller left, or a hedge was faster
+//	late       the deadline has passed
+//	completed  the rest, 4xx and bodies that were closed early included
+//
+// and the service sample ends at the header of the response. A refusal by the service or
+// one behind it is a marker as above, 429, 503 with Retry-After, and UNAVAILABLE or
+// RESOURCE_EXHAUSTED of gRPC without a message: it says that there is too much load and
+// nothing of how long the work takes. It is a response like any other for the caller,
+// with all its headers, so a proxy passes it on; ProxyError turns what was not sent into
+// one.
+//
+// Attempts after the first are a matter of package retry. The request has to be
+// idempotent, or not executed as the service says (Goodput-Rejected), and its body has to
+// be there again: http.Request.GetBody. The wait obeys Retry-After and pushback, within
+// the deadline, and holds no slot; the deadline stays the same over all attempts. If there
+// is no other attempt the last response is returned as it is. From the second attempt on
+// Goodput-Attempt has its number (for gRPC grpc-previous-rpc-attempts has that of those
+// before it), which a service may use to shed repeated requests first.
+//
+// An upload that is refused at the door may get its answer too late: a server that does
+// not read the rest of it resets the connection, and the answer can be lost. Server reads
+// on for a while. For others send Expect: 100-continue with large bodies and set
+// http.Transport.ExpectContinueTimeout.
+//
+// The time from asking for the slot to the header, and that spent blocked in Read of the
+// body, is time of the dependency for the slot of the caller: see goodput.Downstream.
 package goodputhttp

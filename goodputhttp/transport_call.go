@@ -54,7 +54,8 @@ func (c *call) run() (*http.Response, error) {
 		}
 		n := attempts.Attempt()
 		a, err := c.one(attempts, ctx, cancel, n)
-		if a == nil {
+		if a == nil { // not sent, and that is final
+			attempts.Again(retry.Fault{Err: retry.Never(err)})
 			return nil, err
 		}
 		switch c.again(attempts, a, err) {

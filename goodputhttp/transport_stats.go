@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
+	"time"
 )
 
 // DependencyStats is a snapshot of what a Dependency counts itself; how long its answers
@@ -48,15 +49,30 @@ func (d *Dependency) Stats() DependencyStats {
 	}
 }
 
-// Explain returns a few lines about what became of the calls, and those of Limiter.
+// Explain returns a few lines about what became of the calls, and what Retry, Throttle and
+// Limiter say of themselves.
 func (d *Dependency) Explain() string {
 	s := d.Stats()
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d calls, %d attempts sent, %d bodies open\n", s.Name, s.Calls, s.Attempts, s.OpenBodies)
-	fmt.Fprintf(&b, "  again    %d retries, %d hedges of which %d won\n", s.Retries, s.Hedges, s.HedgeWins)
-	fmt.Fprintf(&b, "  refused  %d by the service\n", s.Shed)
+	fmt.Fprintf(&b, "  again    %d retries", s.Retries)
+	if d.Hedge != nil {
+		fmt.Fprintf(&b, ", %d hedges of which %d won; a hedge starts ", s.Hedges, s.HedgeWins)
+		if delay := d.Hedge.Delay(); delay > 0 {
+			fmt.Fprintf(&b, "after %v", delay.Round(time.Microsecond))
+		} else {
+			fmt.Fprintf(&b, "once %d answers are known", hedgeFirst)
+		}
+	}
+	fmt.Fprintf(&b, "\n  refused  %d by the service\n", s.Shed)
 	fmt.Fprintf(&b, "  not sent %d: %d throttled, %d refused by the limiter, %d out of time\n",
 		s.Throttled+s.Refused+s.OutOfTime, s.Throttled, s.Refused, s.OutOfTime)
+	if d.Throttle != nil {
+		fmt.Fprintf(&b, "  throttle %v\n", d.Throttle.Stats())
+	}
+	if d.Retry != nil {
+		b.WriteString(d.Retry.Explain())
+	}
 	if d.Limiter != nil {
 		b.WriteString(d.Limiter.Explain())
 	}

@@ -1,0 +1,147 @@
+package goodputhttp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"time"
+
+	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/goodputhttp"
+	"github.com/goodput/goodput/limit"
+	"github.com/goodput/goodput/retry"
+)
+
+// A service that is called: 20 requests at once, three attempts each as far as the retry
+// budget goes, and the time that is left in a header that it understands.
+func ExampleTransport() {
+	attempts := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if attempts++; attempts == 1 {
+			w.Header().Set("Goodput-Rejected", "queue_full") // not executed
+			w.Header().Set("Retry-After", "0")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprint(w, "paid, at attempt "+r.Header.Get("Goodput-Attempt"))
+	}))
+	defer server.Close()
+
+	payments := &goodputhttp.Dependency{
+		Limiter: goodput.New(goodput.Config{
+			Name: "payments", Limit: limit.Fixed(20), Objective: 500 * time.Millisecond,
+		}),
+		Retry:    &retry.Policy{Backoff: 10 * time.Millisecond},
+		Throttle: &retry.Throttle{},
+		Deadline: goodputhttp.DialectSeconds, // Expect-Within
+	}
+	client := &http.Client{Transport: &goodputhttp.Transport{
+		Dependency: func(*http.Request) *goodputhttp.Dependency { return payments },
+	}}
+
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	r, _ := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, nil)
+	res, err := client.Do(r)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer res.Body.Close()
+	body, _ := io.ReadAll(res.Body)
+	fmt.Printf("%d %s\n", res.StatusCode, body)
+	fmt.Println(payments.Stats().Shed, "refused")
+	// Output:
+	// 200 paid, at attempt 2
+	// 1 refused
+}
+
+// What was not sent says so: nothing was executed, and nothing reached the service.
+func ExampleUnsent() {
+	search := &goodputhttp.Dependency{Name: "search"}
+	client := &http.Client{Transport: &goodputhttp.Transport{
+		Dependency: func(*http.Request) *goodputhttp.Dependency { return search },
+	}}
+	ctx, cancel := context.WithDeadline(context.Background(), time.Now().Add(-time.Second))
+	defer cancel()
+	r, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://search.internal/", nil)
+	_, err := client.Do(r)
+
+	var unsent *goodputhttp.Unsent
+	fmt.Println(errors.As(err, &unsent), errors.Is(err, goodput.ErrRejected), errors.Is(err, context.DeadlineExceeded))
+	fmt.Println(unsent)
+	// Output:
+	// true true true
+	// goodputhttp: the request to search was not sent: its deadline has passed
+}
+
+// One limiter for each host, of 10,000 hosts at most.
+func ExampleByHost() {
+	dependency := goodputhttp.ByHost(func(host string) *goodputhttp.Dependency {
+		return &goodputhttp.Dependency{
+			Limiter: goodput.New(goodput.Config{Name: host, Limit: limit.Fixed(4)}),
+			Retry:   &retry.Policy{},
+		}
+	}, 10_000)
+	client := &http.Client{Transport: &goodputhttp.Transport{Dependency: dependency}}
+	_ = client
+
+	for _, u := range []string{"http://a.example/x", "http://A.example:80/y", "http://b.example/"} {
+		r, _ := http.NewRequest(http.MethodGet, u, nil)
+		fmt.Println(dependency(r).Stats().Name)
+	}
+	// Output:
+	// a.example
+	// a.example
+	// b.example
+}
+
+// The slowest 5 % of the reads are sent a second time.
+func ExampleHedge() {
+	reads := &goodputhttp.Dependency{
+		Limiter: goodput.New(goodput.Config{Name: "reads", Limit: limit.Fixed(50)}),
+		Retry:   &retry.Policy{Budget: &retry.Budget{Ratio: 0.06}}, // hedges are spent from it too
+		Hedge:   &goodputhttp.Hedge{Quantile: 0.95},
+	}
+	client := &http.Client{Transport: &goodputhttp.Transport{
+		Dependency: func(r *http.Request) *goodputhttp.Dependency { return reads },
+	}}
+	_ = client
+	fmt.Println(reads.Hedge.Delay()) // nothing is known yet
+	// Output: 0s
+}
+
+// A reverse proxy between two limits: the front door's, and that of the upstream.
+func ExampleProxyError() {
+	upstream, _ := url.Parse("http://127.0.0.1:9000")
+	dep := &goodputhttp.Dependency{
+		Limiter: goodput.New(goodput.Config{Name: "upstream", Limit: limit.Fixed(0)}), // nothing may run there
+	}
+	front := goodputhttp.Handler(
+		goodput.New(goodput.Config{Limit: limit.Fixed(60)}),
+		&httputil.ReverseProxy{
+			Rewrite:      func(pr *httputil.ProxyRequest) { pr.SetURL(upstream) },
+			Transport:    &goodputhttp.Transport{Dependency: func(*http.Request) *goodputhttp.Dependency { return dep }},
+			ErrorHandler: goodputhttp.ProxyError,
+		})
+
+	w := httptest.NewRecorder()
+	front.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	fmt.Println(w.Code, w.Header().Get("Goodput-Rejected"))
+	// Output: 503 unavailable
+}
+
+func ExampleDependency_Explain() {
+	search := &goodputhttp.Dependency{Name: "search", Hedge: &goodputhttp.Hedge{}}
+	fmt.Print(search.Explain())
+	// Output:
+	// search: 0 calls, 0 attempts sent, 0 bodies open
+	//   again    0 retries, 0 hedges of which 0 won; a hedge starts once 100 answers are known
+	//   refused  0 by the service
+	//   not sent 0: 0 throttled, 0 refused by the limiter, 0 out of time
+}
