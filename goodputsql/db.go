@@ -7,8 +7,9 @@ import (
 
 // ExecContext executes a statement that returns no rows.
 func (db *DB) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	site := caller()
-	r, err := db.riding(ctx, site)
+	var at site
+	at.mark()
+	r, err := db.riding(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -16,7 +17,7 @@ func (db *DB) ExecContext(ctx context.Context, query string, args ...any) (sql.R
 		return r.on.conn.ExecContext(ctx, query, args...)
 	}
 	h := new(hold)
-	if err := h.begin(ctx, db, OfExec, site); err != nil {
+	if err := h.begin(ctx, db, OfExec, at); err != nil {
 		return nil, err
 	}
 	err = errUnwound // until the driver returns
@@ -40,25 +41,28 @@ func (db *DB) ExecContext(ctx context.Context, query string, args ...any) (sql.R
 // QueryContext executes a query. Its slot and connection are held until the rows are read
 // to their end or closed, or ctx is over: see Rows.
 func (db *DB) QueryContext(ctx context.Context, query string, args ...any) (*Rows, error) {
-	return db.query(ctx, caller(), query, args)
+	var at site
+	at.mark()
+	rows := new(Rows)
+	if err := db.query(ctx, at, rows, query, args); err != nil {
+		return nil, err
+	}
+	return rows, nil
 }
 
-func (db *DB) query(ctx context.Context, site uintptr, query string, args []any) (*Rows, error) {
-	r, err := db.riding(ctx, site)
+// query executes a query into rows. If it returns an error they hold nothing.
+func (db *DB) query(ctx context.Context, at site, rows *Rows, query string, args []any) error {
+	r, err := db.riding(ctx, at)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	rows := new(Rows)
 	if r != nil {
 		rows.rows, err = r.on.conn.QueryContext(ctx, query, args...)
-		if err != nil {
-			return nil, err
-		}
-		return rows, nil
+		return err
 	}
 	h := &rows.hold
-	if err := h.begin(ctx, db, OfRows, site); err != nil {
-		return nil, err
+	if err := h.begin(ctx, db, OfRows, at); err != nil {
+		return err
 	}
 	returned := false
 	defer func() {
@@ -79,24 +83,28 @@ func (db *DB) query(ctx context.Context, site uintptr, query string, args []any)
 	if err != nil {
 		h.claim()
 		h.giveBack(err)
-		return nil, err
+		return err
 	}
 	h.watch()
-	return rows, nil
+	return nil
 }
 
 // QueryRowContext executes a query that is expected to return one row at most. It always
 // returns a Row; errors are kept until its Scan, which also gives back its slot and connection.
 func (db *DB) QueryRowContext(ctx context.Context, query string, args ...any) *Row {
-	rows, err := db.query(ctx, caller(), query, args)
-	return &Row{rows: rows, err: err}
+	var at site
+	at.mark()
+	row := new(Row)
+	row.err = db.query(ctx, at, &row.rows, query, args)
+	return row
 }
 
 // BeginTx begins a transaction. Its slot and connection are held until it is committed or
 // rolled back, or ctx is over. Tx, the method, is harder to get wrong. opts may be nil.
 func (db *DB) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) {
-	site := caller()
-	r, err := db.riding(ctx, site)
+	var at site
+	at.mark()
+	r, err := db.riding(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +116,7 @@ func (db *DB) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) {
 		return &Tx{Tx: tx}, nil
 	}
 	h := new(hold)
-	if err := h.begin(ctx, db, OfTx, site); err != nil {
+	if err := h.begin(ctx, db, OfTx, at); err != nil {
 		return nil, err
 	}
 	returned := false
@@ -132,8 +140,9 @@ func (db *DB) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) {
 // is over before: as with *sql.DB that is only for the time until there is one. Do is
 // harder to get wrong. Inside of Do it is the connection of that, and Close leaves it there.
 func (db *DB) Conn(ctx context.Context) (*Conn, error) {
-	site := caller()
-	r, err := db.riding(ctx, site)
+	var at site
+	at.mark()
+	r, err := db.riding(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +150,7 @@ func (db *DB) Conn(ctx context.Context) (*Conn, error) {
 		return &Conn{Conn: r.on.conn}, nil
 	}
 	h := new(hold)
-	if err := h.begin(ctx, db, OfConn, site); err != nil {
+	if err := h.begin(ctx, db, OfConn, at); err != nil {
 		return nil, err
 	}
 	return &Conn{Conn: h.conn, hold: h}, nil

@@ -50,7 +50,7 @@ type dial struct {
 	failures int           // one after another; 0: all is well
 	since    time.Time     // of the first of them
 	last     error         // of the last
-	ended    time.Duration // when the last one ended
+	seen     atomic.Uint64 // counts failures, without an end
 	next     time.Duration // not before that
 	busy     chan struct{} // closed when the attempt that is being made ends; nil if none is
 	back     chan struct{} // closed when a connection comes back; nil if nobody waits for that
@@ -134,7 +134,7 @@ func pause(ctx context.Context, busy, back <-chan struct{}, wait time.Duration) 
 
 // attempt asks the pool, and keeps what came of it. alone says that nobody else asks.
 func (db *DB) attempt(ctx context.Context, alone bool) (*sql.Conn, error) {
-	began := db.now()
+	seen := db.dial.seen.Load()
 	if alone {
 		defer func() {
 			db.dial.Lock()
@@ -145,7 +145,7 @@ func (db *DB) attempt(ctx context.Context, alone bool) (*sql.Conn, error) {
 	}
 	conn, err := db.pool.Conn(ctx)
 	if err != nil && ctx.Err() == nil {
-		db.dial.failed(db, began, err)
+		db.dial.failed(db, seen, err)
 	} else if err == nil && alone {
 		db.dial.Lock()
 		db.dial.failures = 0
@@ -155,22 +155,22 @@ func (db *DB) attempt(ctx context.Context, alone bool) (*sql.Conn, error) {
 	return conn, err
 }
 
-// failed counts a failure of an attempt that began at an instant. Those that began before
-// the last was known are the same failure: they say nothing new.
-func (d *dial) failed(db *DB, began time.Duration, err error) {
+// failed counts a failure of an attempt that began when so many had been seen. Those that
+// began before the last one are the same failure: they say nothing new.
+func (d *dial) failed(db *DB, seen uint64, err error) {
 	d.Lock()
 	defer d.Unlock()
 	d.last = err
-	if d.failures > 0 && began < d.ended {
+	if seen != d.seen.Load() {
 		return
 	}
+	d.seen.Add(1)
 	if d.failures == 0 {
 		d.since = time.Now()
 	}
 	d.failures++
 	d.trouble.Store(true)
-	d.ended = db.now()
-	d.next = d.ended + rand.N(min(lastPause, firstPause<<min(d.failures-1, 10)))
+	d.next = db.now() + rand.N(min(lastPause, firstPause<<min(d.failures-1, 10)))
 }
 
 // cameBack says that the pool has a connection again.

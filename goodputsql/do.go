@@ -18,8 +18,9 @@ var errUnwound = errors.New("goodputsql: the function panicked or called runtime
 // too. Those that it opened with another context it must close: Do waits for them, as
 // sql.Conn.Close does.
 func (db *DB) Do(ctx context.Context, fn func(ctx context.Context, conn *sql.Conn) error) error {
-	site := caller()
-	r, err := db.riding(ctx, site)
+	var at site
+	at.mark()
+	r, err := db.riding(ctx, at)
 	if err != nil {
 		return err
 	}
@@ -27,7 +28,7 @@ func (db *DB) Do(ctx context.Context, fn func(ctx context.Context, conn *sql.Con
 		return fn(ctx, r.on.conn)
 	}
 	h := new(hold)
-	if err := h.begin(ctx, db, OfDo, site); err != nil {
+	if err := h.begin(ctx, db, OfDo, at); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(h.context())
@@ -49,8 +50,9 @@ func (db *DB) Do(ctx context.Context, fn func(ctx context.Context, conn *sql.Con
 // Inside of Do it begins on the connection of that. Inside of another Tx it fails: SQL has
 // no transactions in transactions. fn does not commit or roll back by itself.
 func (db *DB) Tx(ctx context.Context, opts *sql.TxOptions, fn func(ctx context.Context, tx *sql.Tx) error) error {
-	site := caller()
-	r, err := db.riding(ctx, site)
+	var at site
+	at.mark()
+	r, err := db.riding(ctx, at)
 	if err != nil {
 		return err
 	}
@@ -63,7 +65,7 @@ func (db *DB) Tx(ctx context.Context, opts *sql.TxOptions, fn func(ctx context.C
 		return transact(inside.with(ctx), tx, fn)
 	}
 	h := new(hold)
-	if err := h.begin(ctx, db, OfTx, site); err != nil {
+	if err := h.begin(ctx, db, OfTx, at); err != nil {
 		return err
 	}
 	h.ride.tx = true

@@ -8,7 +8,7 @@ func (db *DB) enlist(h *hold) {
 	l.Lock()
 	defer l.Unlock()
 	h.since = db.now() // under the lock, so that the list is in order
-	h.listed, h.prev = true, l.last
+	h.prev = l.last
 	if l.last != nil {
 		l.last.next = h
 	} else {
@@ -42,7 +42,7 @@ func (db *DB) delist(h *hold, good bool) bool {
 	} else {
 		l.last = h.prev
 	}
-	h.prev, h.next, h.listed = nil, nil, false
+	h.prev, h.next = nil, nil
 	l.n--
 	if good && l.answer != nil {
 		close(l.answer)

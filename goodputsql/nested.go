@@ -45,13 +45,13 @@ type ride struct {
 type rideKey struct{ db *DB }
 
 // riding returns the ride of ctx, or nil. Who is inside of a transaction gets an error.
-func (db *DB) riding(ctx context.Context, site uintptr) (*ride, error) {
+func (db *DB) riding(ctx context.Context, at site) (*ride, error) {
 	r, ok := ctx.Value(rideKey{db}).(*ride)
 	if !ok || r.on.over.Load() { // a context may live longer than its Do, without its cancel
 		return nil, nil
 	}
 	if r.tx {
-		return nil, &NestedError{Holder: r.on.describe(db.now()), Site: place(site)}
+		return nil, &NestedError{Holder: r.on.describe(db.now()), Site: at.String()}
 	}
 	return r, nil
 }
@@ -63,7 +63,7 @@ func (r *ride) with(ctx context.Context) context.Context {
 
 // refused returns what the caller is told whom the limiter did not admit. It is the
 // refusal, unless a connection of the same request is in the way: then who has it.
-func (db *DB) refused(ctx context.Context, err error, site uintptr) error {
+func (db *DB) refused(ctx context.Context, err error, at site) error {
 	var r *goodput.Rejection
 	if !errors.As(err, &r) || r.Outcome == goodput.Cancelled {
 		return err
@@ -72,5 +72,5 @@ func (db *DB) refused(ctx context.Context, err error, site uintptr) error {
 	if holder == (Hold{}) {
 		return err
 	}
-	return &NestedError{Holder: holder, Site: place(site), Err: err, Alone: alone}
+	return &NestedError{Holder: holder, Site: at.String(), Err: err, Alone: alone}
 }

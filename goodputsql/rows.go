@@ -60,32 +60,33 @@ func (r *Rows) Close() error {
 
 // A Row is the result of QueryRowContext.
 type Row struct {
-	rows *Rows
+	rows Rows
 	err  error
 }
 
 // Scan copies the columns of the first row and gives back what the query holds. It returns
 // sql.ErrNoRows if there is none. See sql.Row.Scan.
-func (r *Row) Scan(dest ...any) error {
+func (r *Row) Scan(dest ...any) (err error) {
 	if r.err != nil {
 		return r.err
 	}
-	defer r.rows.Close() //nolint:errcheck // the error that counts is returned below
+	defer func() {
+		if closed := r.rows.Close(); err == nil {
+			err = closed
+		}
+	}()
 	for _, d := range dest {
 		if _, raw := d.(*sql.RawBytes); raw {
 			return errors.New("goodputsql: RawBytes would be gone when Row.Scan returns: scan into a []byte")
 		}
 	}
-	if !r.rows.Next() {
+	if !r.rows.rows.Next() {
 		if err := r.rows.Err(); err != nil {
 			return err
 		}
 		return sql.ErrNoRows
 	}
-	if err := r.rows.Scan(dest...); err != nil {
-		return err
-	}
-	return r.rows.Close()
+	return r.rows.Scan(dest...)
 }
 
 // Err returns the error of the query, without scanning.
