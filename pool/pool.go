@@ -71,9 +71,9 @@ func New(lim *goodput.Limiter, size Size) *Pool {
 // Limiter returns the limiter that feeds the pool: its statistics are the pool's.
 func (p *Pool) Limiter() *goodput.Limiter { return p.lim }
 
-// follow sets the limit to GOMAXPROCS if that has changed. Reading it takes about 20 ns,
-// and whoever comes between the two lines of another's change finds the old limit, as if
-// it had come before.
+// follow sets the limit to GOMAXPROCS if that has changed. It is the only place in which
+// the lock of the limiter is taken under that of the pool, so that of two changes the
+// later one stays; nothing takes them in the other order.
 func (p *Pool) follow() error {
 	if p.size != GOMAXPROCS {
 		return nil

@@ -71,7 +71,7 @@ func (s *storm) function(rng *rand.Rand, cost int, nested bool) (fn func(context
 // one hands in one task below parent, and checks its outcome.
 func (s *storm) one(rng *rand.Rand, parent context.Context, nested bool) {
 	s.handed.Add(1)
-	ctx, cancel := context.WithTimeout(parent, time.Duration(rng.IntN(int(60*time.Millisecond))))
+	ctx, cancel := context.WithTimeout(parent, time.Duration(rng.IntN(int(25*time.Millisecond))))
 	defer cancel()
 	if rng.IntN(4) == 0 {
 		d := time.Duration(rng.IntN(int(5 * time.Millisecond)))
@@ -177,7 +177,7 @@ func (s *storm) check() {
 
 func newStorm(t *testing.T, overflow goodput.Overflow, pause func(time.Duration)) *storm {
 	return &storm{t: t, slots: 4, pause: pause, p: New(goodput.New(goodput.Config{
-		Limit: limit.Fixed(4), Objective: 60 * time.Millisecond, MaxItems: 40, Overflow: overflow,
+		Limit: limit.Fixed(4), Objective: 25 * time.Millisecond, MaxItems: 40, Overflow: overflow,
 	}), Unchanged)}
 }
 

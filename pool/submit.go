@@ -31,6 +31,9 @@ func Submit[T any](ctx context.Context, p *Pool, w goodput.Work, fn func(context
 	}
 	p.accept()
 	err := p.lim.Go(place, w, func(slot *goodput.Slot, err error) {
+		if t.withdraw != nil {
+			defer t.withdraw(nil)
+		}
 		switch {
 		case !t.claimed.CompareAndSwap(false, true):
 			slot.Abandon()
@@ -40,9 +43,6 @@ func Submit[T any](ctx context.Context, p *Pool, w goodput.Work, fn func(context
 			p.settle()
 		default:
 			t.run(slot, nil)
-		}
-		if t.withdraw != nil {
-			t.withdraw(nil)
 		}
 	})
 	if err != nil {
@@ -81,6 +81,9 @@ func Start[T any](ctx context.Context, p *Pool, w goodput.Work, fn func(context.
 // ErrGoexit, or a *goodput.Rejection if it was not admitted and did not run. The time
 // that it takes is downstream of the slot that ctx belongs to, if any: see
 // goodput.Downstream.
+//
+// What fn returns comes as it is. If that is the refusal of something that fn has called,
+// its Rejection.Limiter says whose; the task has run.
 //
 // If ctx is over while fn runs, Do returns at once with an error that wraps the error of
 // ctx, and is no rejection. fn goes on and holds its slot until it returns, so what runs
