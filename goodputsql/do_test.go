@@ -11,6 +11,7 @@ import (
 
 	"github.com/goodput/goodput"
 	"github.com/goodput/goodput/goodputsql"
+	"github.com/goodput/goodput/limit"
 )
 
 var errOwn = errors.New("the function says no")
@@ -227,6 +228,98 @@ func TestTimeIsElsewhere(t *testing.T) {
 					t.Errorf("%.2f of the time of the front door was elsewhere, want half", st.Elsewhere)
 				}
 			})
+		})
+	}
+}
+
+// A context that outlives its Do, as that of a job that a request leaves behind, rides on
+// nothing: what uses it waits for a connection of its own.
+func TestContextOutlivesItsDo(t *testing.T) {
+	s, lim := &server{}, fixed(2)
+	db, pool := s.behind(t, lim, goodputsql.Config{})
+	var left context.Context
+	err := db.Tx(context.Background(), nil, func(ctx context.Context, _ *sql.Tx) error {
+		left = context.WithoutCancel(ctx)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Do(left, func(ctx context.Context, conn *sql.Conn) error {
+		return conn.PingContext(ctx)
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if n := lim.Stats().Outcomes[goodput.Completed]; n != 2 {
+		t.Errorf("%d slots were taken, want one for each call", n)
+	}
+	empty(t, s, db, pool, lim)
+}
+
+// Everything inside of Do is on the one connection; everything inside of Tx fails at once.
+func TestNestedUse(t *testing.T) {
+	calls := map[string]func(context.Context, *goodputsql.DB) error{
+		"Do": func(ctx context.Context, db *goodputsql.DB) error {
+			return db.Do(ctx, func(ctx context.Context, conn *sql.Conn) error { return conn.PingContext(ctx) })
+		},
+		"Tx": func(ctx context.Context, db *goodputsql.DB) error {
+			return db.Tx(ctx, nil, func(ctx context.Context, tx *sql.Tx) error {
+				if _, err := db.ExecContext(ctx, "ok"); err == nil {
+					return errors.New("a statement beside a transaction in Do went through")
+				}
+				return nil
+			})
+		},
+		"Exec":  func(ctx context.Context, db *goodputsql.DB) error { _, err := db.ExecContext(ctx, "ok"); return err },
+		"Query": func(ctx context.Context, db *goodputsql.DB) error { return read(db.QueryContext(ctx, "rows 1")) },
+		"QueryRow": func(ctx context.Context, db *goodputsql.DB) error {
+			return db.QueryRowContext(ctx, "rows 1").Scan(new(int))
+		},
+		"BeginTx": func(ctx context.Context, db *goodputsql.DB) error {
+			tx, err := db.BeginTx(ctx, nil)
+			if err != nil {
+				return err
+			}
+			return tx.Commit()
+		},
+		"Conn": func(ctx context.Context, db *goodputsql.DB) error {
+			conn, err := db.Conn(ctx)
+			if err != nil {
+				return err
+			}
+			return errors.Join(conn.PingContext(ctx), conn.Close())
+		},
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			lim := goodput.New(goodput.Config{Limit: limit.Fixed(1), Depth: goodput.NoQueue})
+			s := &server{}
+			db, pool := s.behind(t, lim, goodputsql.Config{})
+			err := db.Do(context.Background(), func(ctx context.Context, conn *sql.Conn) error {
+				if err := call(ctx, db); err != nil {
+					return err
+				}
+				return conn.PingContext(ctx) // it is still ours
+			})
+			if err != nil {
+				t.Errorf("inside of Do: %v", err)
+			}
+			err = db.Tx(context.Background(), nil, func(ctx context.Context, _ *sql.Tx) error { return call(ctx, db) })
+			named(t, err, goodputsql.OfTx, "do_test.go:")
+			if errors.Is(err, goodput.ErrRejected) {
+				t.Errorf("it asked for a slot: %v", err)
+			}
+			// Another database is another matter.
+			other, _ := (&server{}).behind(t, fixed(1), goodputsql.Config{})
+			err = other.Tx(context.Background(), nil, func(ctx context.Context, _ *sql.Tx) error { return call(ctx, db) })
+			if err != nil {
+				t.Errorf("inside of a transaction of another database: %v", err)
+			}
+			empty(t, s, db, pool, lim)
+			if lim.Stats().Outcomes[goodput.Rejected] != 0 {
+				t.Errorf("counted %v", lim.Stats().Outcomes)
+			}
 		})
 	}
 }
