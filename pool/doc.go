@@ -43,7 +43,7 @@
 // be counted, resized when GOMAXPROCS changes and closed; and a worker that a task has left
 // in an odd state, by runtime.LockOSThread or a grown stack, serves the next one.
 // BenchmarkWorkers has them side by side: a bare goroutine is done in 0.2 to 0.4 µs, a worker
-// on a channel in 0.35 to 0.5, and Do, with all that it decides and counts, in 0.8 to 0.9.
+// on a channel in 0.35 to 0.5, and Do, with all that it decides and counts, in 0.7 to 0.9.
 //
 // # When not to use it
 //
