@@ -37,7 +37,6 @@ func ExampleTransport() {
 			Name: "payments", Limit: limit.Fixed(20), Objective: 500 * time.Millisecond,
 		}),
 		Retry:    &retry.Policy{Backoff: 10 * time.Millisecond},
-		Throttle: &retry.Throttle{},
 		Deadline: goodputhttp.DialectSeconds, // Expect-Within
 	}
 	client := &http.Client{Transport: &goodputhttp.Transport{

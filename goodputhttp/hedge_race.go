@@ -62,8 +62,8 @@ func (f finish) good() bool { return f.a != nil && f.err == nil && f.a.fault == 
 
 // lose drops an answer that is not wanted.
 func (f finish) lose() {
-	if f.a != nil && f.err == nil && f.a.body != nil {
-		_ = f.a.Close()
+	if f.a != nil && f.err == nil {
+		f.a.discard()
 	}
 }
 

@@ -134,9 +134,10 @@ func (d *Dependency) name() string {
 // RoundTrip sends r, perhaps more than once, and returns the last response, whatever its
 // status. It changes nothing of r but that it closes its body.
 //
-// The error is a *goodput.Rejection or an *Unsent if the last attempt was not sent, both
-// of which errors.Is finds as goodput.ErrRejected; the cause of the context if the caller
-// has left; else what Base returned.
+// The error is a *goodput.Rejection or an *Unsent if nothing was sent, both of which
+// errors.Is finds as goodput.ErrRejected; the cause of the context if the caller has left;
+// else what Base returned last. If a later attempt is not sent, for want of a slot or of
+// time, the call ends as the attempt before it did.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	dep := t.Dependency(r)
 	if dep == nil {

@@ -170,23 +170,23 @@ func (a *attempt) settle() {
 	go s.read()
 }
 
-// discard ends an attempt that another one follows. Without a slot it does no harm to
-// wait a little for the rest of a small body: a new connection takes as long.
-func (a *attempt) discard() {
-	s, ok := a.body.(*prefetched)
-	if !ok {
-		if a.body != nil {
-			_ = a.Close()
+// drained waits a little for the rest of a small body: a new connection takes as long.
+func (a *attempt) drained() {
+	if s, ok := a.body.(*prefetched); ok {
+		timer := time.NewTimer(settleTime)
+		defer timer.Stop()
+		select {
+		case <-s.done:
+		case <-timer.C:
 		}
-		return
 	}
-	timer := time.NewTimer(settleTime)
-	defer timer.Stop()
-	select {
-	case <-s.done:
-	case <-timer.C:
+}
+
+// discard drops the response of an attempt that another one follows.
+func (a *attempt) discard() {
+	if a.body != nil {
+		_ = a.Close()
 	}
-	_ = s.Close()
 }
 
 // What is read of a response that another attempt may follow, so that its connection can

@@ -26,6 +26,9 @@ type call struct {
 	race   *race     // this attempt may be hedged
 	beside bool      // this attempt is the hedge of another one
 	first  *attempt  // the memory of the first attempt
+
+	last    *attempt // that another one is to follow; its response is still there
+	lastErr error
 }
 
 // run makes attempts until one is the answer.
@@ -56,12 +59,12 @@ func (c *call) run() (*http.Response, error) {
 		a, err := c.one(attempts, ctx, cancel, n)
 		if a == nil { // not sent, and that is final
 			attempts.Again(retry.Fault{Err: retry.Never(err)})
-			return nil, err
+			return c.unsent(err)
 		}
 		switch c.again(attempts, a, err) {
 		case retry.Retry:
-			a.discard()
-			d.counts.retries.Add(1)
+			a.drained()
+			c.last, c.lastErr = a, err
 		case retry.Gone:
 			a.discard()
 			return nil, context.Cause(c.req.Context())
@@ -69,6 +72,19 @@ func (c *call) run() (*http.Response, error) {
 			return a.res, err // one of them
 		}
 	}
+}
+
+// unsent returns how a call ends of which an attempt was not sent, for err: as the attempt
+// before it, if there was one, and with err if not.
+func (c *call) unsent(err error) (*http.Response, error) {
+	switch {
+	case c.last == nil:
+		return nil, err
+	case c.req.Context().Err() == context.Canceled:
+		c.last.discard()
+		return nil, err
+	}
+	return c.last.res, c.lastErr
 }
 
 // again decides whether a is followed by another attempt, and waits for its time.
@@ -133,6 +149,11 @@ func (c *call) try(ctx context.Context, cancel context.CancelFunc, n int) (*atte
 	d.counts.attempts.Add(1)
 	if c.beside {
 		d.counts.hedges.Add(1)
+	}
+	if n > 1 && c.last != nil {
+		d.counts.retries.Add(1)
+		c.last.discard()
+		c.last = nil
 	}
 	sent = true
 	a.res, err = c.base.RoundTrip(out)

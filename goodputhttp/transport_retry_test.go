@@ -234,6 +234,67 @@ func TestTransportDoesNotRepeatItsOwnRefusal(t *testing.T) {
 	})
 }
 
+// A later attempt that is not sent, for want of a slot or of time, or because the throttle
+// keeps it, leaves the answer of the one before it: what the service said, not what we did.
+func TestTransportReturnsTheAnswerBeforeAnUnsentAttempt(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		dep  func(t *testing.T) *Dependency
+	}{
+		{"no slot", func(t *testing.T) *Dependency {
+			lim := limiter(1, goodput.Config{Depth: goodput.NoQueue})
+			time.AfterFunc(time.Millisecond, func() { hold(t, lim, 1) }) // during the wait
+			return &Dependency{Limiter: lim}
+		}},
+		{"throttled", func(t *testing.T) *Dependency {
+			th := &retry.Throttle{}
+			time.AfterFunc(time.Millisecond, func() {
+				for range 1000 { // it keeps nine in ten then: see the loop below
+					th.Refused()
+				}
+			})
+			return &Dependency{Throttle: th}
+		}},
+		{"no time for the way", func(*testing.T) *Dependency { return &Dependency{HopMargin: 3500 * time.Millisecond} }},
+	} {
+		for _, answered := range []bool{true, false} {
+			t.Run(c.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					for range 100 { // a throttle lets one in ten pass
+						ctx, cancel := context.WithTimeout(background, 5*time.Second)
+						defer cancel()
+						var first *http.Response
+						if answered {
+							first = respond(503, strings.Repeat("busy", 5000), "Retry-After: 2")
+						}
+						dep := c.dep(t)
+						dep.Retry = &retry.Policy{Backoff: 2 * time.Second}
+						s := &script{answers: []*http.Response{first}}
+						res, err := to(dep, s).RoundTrip(get(ctx))
+						if len(s.sent) != 1 {
+							if res != nil {
+								res.Body.Close()
+							}
+							continue // it was sent again: the draw was short, or it passed
+						}
+						switch {
+						case !answered && err != errNet:
+							t.Errorf("%v, want the error of the first", err)
+						case answered && (err != nil || res.StatusCode != 503 || len(text(t, res)) != 20_000):
+							t.Errorf("%v %v", res, err)
+						}
+						if st := dep.Stats(); st.Retries != 0 || st.OpenBodies != 0 {
+							t.Errorf("%+v", st)
+						}
+						return
+					}
+					t.Error("always sent again")
+				})
+			})
+		}
+	}
+}
+
 // The number of the attempt is sent from the second on, counted on from what a client of
 // ours said, in the header of the protocol.
 func TestTransportSaysWhichAttemptItIs(t *testing.T) {

@@ -15,9 +15,7 @@ import (
 // little is left of the deadline (goodput.NoBudget), or nothing (goodput.Deadline).
 //
 // errors.Is: goodput.ErrRejected always; retry.ErrThrottled for the first,
-// context.DeadlineExceeded for the other two. That
-// the request was not executed holds for this attempt: an earlier one, if there was one,
-// was refused or did no harm.
+// context.DeadlineExceeded for the other two. The request was not executed.
 type Unsent struct {
 	Dependency string
 	Reason     goodput.Reason
