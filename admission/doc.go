@@ -50,7 +50,7 @@
 //     of the limit is asked then, and what is old is forgotten.
 //   - With an Allowance, look at Refill after every call, and have one timer call
 //     Dispatch at that instant; it may be another one after each call. Without one it is
-//     Never.
+//     Never. What a late call misses is made up as far as the burst holds it.
 //   - A probe within Config.Exempt is admitted whatever the load is, and
 //     Decision.Exempt says so: it is released with End.Exempt. Beyond that it is
 //     a request like any other, with Decision.Exempt false.
