@@ -68,32 +68,44 @@ func (l *Limiter) door(ctx context.Context, r *admission.Request) (g grant, ok b
 // in a goroutine of its own. If the request is refused at the door, Go returns the
 // *Rejection and fn is not called. Otherwise Go returns nil and fn is called exactly
 // once: with the slot, which it has to end, or with the *Rejection of a request that was
-// refused after a wait, and a slot that holds nothing. So there are never more of these
-// goroutines than requests that run or wait, however many calls there are.
+// refused after a wait, and a slot that holds nothing.
+//
+// So there are as many of these goroutines as requests that run or wait, and those whose
+// wait has just ended. Where newcomers take the place of those that wait (EvictOldest,
+// LatestOnly), a loop that only calls Go makes more of the latter than it lets run: it
+// should yield (runtime.Gosched), as pool.Submit does.
 //
 // A panic of fn ends the process, as in any goroutine. Under Block a request waits beyond
 // the depth, up to Config.MaxItems.
 func (l *Limiter) Go(ctx context.Context, w Work, fn func(slot *Slot, err error)) error {
 	r := l.request(ctx, w)
 	g, ok, refusal := l.door(ctx, &r)
+	if ok {
+		go fn(&Slot{of: owner{l}, start: g.start, due: g.due, rare: g.rare}, nil)
+		return nil
+	}
 	var o offer
-	if refusal == nil && !ok {
+	if refusal == nil {
 		refusal = l.offer(&r, &o)
 	}
 	if refusal != nil {
 		return refusal
 	}
+	l.later(ctx, r, o, fn)
+	return nil
+}
+
+// later calls fn when it is known what becomes of an offer. It has a frame of its own so
+// that only those that get here pay for what a goroutine takes with it.
+func (l *Limiter) later(ctx context.Context, r admission.Request, o offer, fn func(slot *Slot, err error)) {
 	go func() {
-		if !ok {
-			g, refusal = l.outcome(ctx, &r, &o)
-		}
+		g, refusal := l.outcome(ctx, &r, &o)
 		if refusal != nil {
 			fn(new(Slot), refusal)
 			return
 		}
 		fn(&Slot{of: owner{l}, start: g.start, due: g.due, rare: g.rare}, nil)
 	}()
-	return nil
 }
 
 // A grant is what a slot starts with.

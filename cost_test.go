@@ -105,6 +105,7 @@ func TestNothingIsAllocated(t *testing.T) {
 		// objective of a day are 100 ms.
 		{"refusal", func() { _, _ = full.Acquire(background) }},
 		{"refusal with a deadline", func() { _, _ = full.Acquire(deadline) }},
+		{"refusal of Go", func() { _ = full.Go(background, Work{}, nil) }},
 		{"refused TryAcquire", func() { _, _ = full.TryAcquire() }},
 		{"refusal of a size", refused(full, background, Work{Size: 7}, QueueFull)},
 		{"refusal of a cost", refused(small, background, Work{Cost: 2}, QueueFull)},
