@@ -184,8 +184,8 @@ func (a *attempt) drained() {
 
 // discard drops the response of an attempt that another one follows.
 func (a *attempt) discard() {
-	if a.body != nil {
-		_ = a.Close()
+	if a.res != nil && a.res.Body != nil {
+		_ = a.res.Body.Close()
 	}
 }
 

@@ -108,8 +108,8 @@ func priorAttempts(h http.Header, grpc bool) int {
 // header returns the header to send with the n-th attempt: that of the request if there
 // is nothing to say. The values of the names are shared, so nobody may write to them.
 func (c *call) header(a *attempt, b *Budget, now time.Time, n int) http.Header {
-	forward := !b.Deadline.IsZero() && !c.silent
-	if !forward && n == 1 {
+	forward, number := !b.Deadline.IsZero() && !c.silent, c.prior+n
+	if !forward && number == 1 {
 		return c.req.Header
 	}
 	h := make(http.Header, len(c.req.Header)+2)
@@ -119,10 +119,11 @@ func (c *call) header(a *attempt, b *Budget, now time.Time, n int) http.Header {
 	if forward {
 		b.forward(h, b.Deadline.Sub(now), &a.values)
 	}
-	if n > 1 {
-		name, number := attemptHeader, c.prior+n
+	if number > 1 {
+		name := attemptHeader
 		if c.grpc {
-			name, number = grpcAttemptHeader, c.prior+n-1
+			name = grpcAttemptHeader
+			number--
 		}
 		h[name] = []string{strconv.Itoa(min(number, maxAttempt))}
 	}

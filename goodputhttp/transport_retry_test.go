@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -328,6 +329,28 @@ func TestTransportSaysWhichAttemptItIs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Inside an attempt of somebody else's policy the number counts on, and there is one.
+func TestTransportInsideAnotherPolicy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{answers: []*http.Response{respond(503, ""), respond(503, ""), respond(503, "")}}
+		tr := to(&Dependency{Retry: &retry.Policy{}}, s)
+		_ = (&retry.Policy{}).Do(retry.Idempotent(background), func(ctx context.Context, _ int) error {
+			res, err := tr.RoundTrip(get(ctx))
+			if err != nil || res.StatusCode != 503 {
+				t.Errorf("%v %v", res, err)
+			}
+			return errNet
+		})
+		got := []string{}
+		for _, h := range s.sent {
+			got = append(got, h.Get("Goodput-Attempt"))
+		}
+		if !slices.Equal(got, []string{"", "2", "3"}) {
+			t.Errorf("%q", got)
+		}
+	})
 }
 
 // An attempt that takes longer than it may is failed, not the call.

@@ -511,3 +511,29 @@ func (s slow) Read(p []byte) (int, error) { time.Sleep(time.Duration(s)); return
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// The service sample ends at the header, however long the caller takes for the body. 128
+// calls, because the estimate is its prior below 100 samples, and each with a deadline,
+// because those are all timed.
+func TestTransportSampleEndsAtTheHeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(background, time.Hour)
+		defer cancel()
+		lim := limiter(1, goodput.Config{Service: time.Millisecond})
+		tr := to(&Dependency{Limiter: lim}, base(func(*http.Request) (*http.Response, error) {
+			time.Sleep(10 * time.Millisecond)
+			return respond(200, "x"), nil
+		}))
+		for range 128 {
+			res, err := tr.RoundTrip(get(ctx))
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+			text(t, res)
+		}
+		if d := lim.Stats().Derivation; d.Samples < 100 || d.Service > time.Second/2 || d.Mean < time.Second/2 {
+			t.Errorf("%d samples, p99 %v, held for %v: the second of the body belongs to the last only", d.Samples, d.Service, d.Mean)
+		}
+	})
+}
