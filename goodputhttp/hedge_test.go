@@ -397,3 +397,41 @@ func TestHedgeValidate(t *testing.T) {
 		}
 	}
 }
+
+// The delay is the quantile of the last 1,000 to 2,000 answers, rounded up, and never
+// below Min; before there are 100 there is none.
+func TestHedgeDelay(t *testing.T) {
+	const ms = time.Millisecond
+	notes := func(h *Hedge, n int, took time.Duration) {
+		for range n {
+			h.note(took)
+		}
+	}
+	between := func(h *Hedge, least, most time.Duration) {
+		t.Helper()
+		if d := h.Delay(); d < least || d > most {
+			t.Errorf("%v, want %v to %v", d, least, most)
+		}
+	}
+	h := &Hedge{}
+	notes(h, hedgeFirst-1, 10*ms)
+	between(h, 0, 0)
+	notes(h, 1, 10*ms)
+	between(h, 10*ms, 12*ms) // a bucket below, and one above
+	notes(h, 2*hedgeWindow, 100*ms)
+	between(h, 100*ms, 120*ms)
+	notes(h, 2*hedgeWindow, 10*ms) // the slow ones are forgotten
+	between(h, 10*ms, 12*ms)
+
+	h = &Hedge{}
+	notes(h, hedgeFirst, 10*time.Microsecond)
+	between(h, DefaultHedgeMin, DefaultHedgeMin)
+	h = &Hedge{Min: 5 * ms}
+	notes(h, hedgeFirst, 10*time.Microsecond)
+	between(h, 5*ms, 5*ms)
+
+	h = &Hedge{Quantile: 0.5}
+	notes(h, 60, 10*ms)
+	notes(h, 40, 100*ms)
+	between(h, 10*ms, 12*ms)
+}

@@ -9,7 +9,7 @@ import (
 )
 
 // DefaultMaxHosts is how many hosts ByHost keeps apart by default. A Dependency with a
-// Limiter, a Policy and a Throttle is some 40 KB, so that is 40 MB.
+// Limiter, a Policy and a Throttle was 55 KB when it was measured, so that is 55 MB.
 const DefaultMaxHosts = 1000
 
 // maxHost is the longest name of a host: 253 of DNS and a port.
