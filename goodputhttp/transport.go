@@ -69,8 +69,8 @@ type Dependency struct {
 
 	// Idempotent says whether executing a request twice does no more than once. Default:
 	// by its method, as in RFC 9110 9.2.2 (GET, HEAD, OPTIONS, TRACE, PUT, DELETE), or it
-	// has an Idempotency-Key. Work that a server says it did not start is sent again
-	// whatever this says.
+	// has an Idempotency-Key, or its context is one of retry.Idempotent. Work that a server
+	// says it did not start is sent again whatever this says.
 	Idempotent func(*http.Request) bool
 
 	once   sync.Once

@@ -248,7 +248,7 @@ func (c *call) request(a *attempt, b *Budget, n int) (*http.Request, error) {
 	if a.slot.Waited() > 0 {
 		now = time.Now()
 	}
-	out := c.req
+	var out *http.Request
 	if a.cancel != nil {
 		out = c.req.WithContext(a.ctx)
 	} else {

@@ -158,6 +158,25 @@ func TestTransportReturnsTheLastResponseAsItIs(t *testing.T) {
 	}
 }
 
+// A response that another attempt follows is closed, small or large.
+func TestTransportClosesWhatItDoesNotReturn(t *testing.T) {
+	for _, size := range []int{1, 1 << 20} {
+		synctest.Test(t, func(t *testing.T) {
+			body := &closer{Reader: strings.NewReader(strings.Repeat("x", size))}
+			first := respond(503, "")
+			first.Body = body
+			res, err := to(&Dependency{Retry: &retry.Policy{}}, &script{answers: []*http.Response{first}}).RoundTrip(get(background))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text(t, res)
+			if body.closed.Load() == 0 {
+				t.Errorf("a response of %d bytes is not closed", size)
+			}
+		})
+	}
+}
+
 // The wait obeys Retry-After, and nobody's slot is held through it.
 func TestTransportHoldsNoSlotWhileItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -397,6 +397,7 @@ func TestTransportOverTheWire(t *testing.T) {
 		switch r.URL.Path {
 		case "/empty":
 			w.WriteHeader(http.StatusNoContent)
+		case "/nothing":
 		case "/cut":
 			fmt.Fprint(w, "begin")
 			_ = http.NewResponseController(w).Flush()
@@ -423,13 +424,21 @@ func TestTransportOverTheWire(t *testing.T) {
 				}
 			}
 			outcomes(t, lim, map[goodput.Outcome]uint64{goodput.Completed: 3, goodput.Failed: 1})
-			if _, err := client.Head(srv.URL); err != nil {
-				t.Error(err)
+			for _, send := range []func() (*http.Response, error){ // and nobody closes what has no body
+				func() (*http.Response, error) { return client.Head(srv.URL) },
+				func() (*http.Response, error) { return client.Get(srv.URL + "/nothing") },
+			} {
+				if _, err := send(); err != nil {
+					t.Error(err)
+				}
+				if n := lim.Stats().InUse; n != 0 {
+					t.Errorf("%d slots in use after a response without a body", n)
+				}
 			}
 			if _, err := client.Get("http://127.0.0.1:1"); err == nil { // nobody listens there
 				t.Error("no connection, no error")
 			}
-			outcomes(t, lim, map[goodput.Outcome]uint64{goodput.Completed: 4, goodput.Failed: 2})
+			outcomes(t, lim, map[goodput.Outcome]uint64{goodput.Completed: 5, goodput.Failed: 2})
 		})
 	}
 }
