@@ -52,14 +52,6 @@ func (m *model) accrued() {
 	}
 }
 
-// accruedBefore is accrued for a call that changes the numbers: those of before count.
-func (m *model) accruedBefore() {
-	after := m.num
-	m.num = m.before
-	m.accrued()
-	m.num = after
-}
-
 // lacks is how long it takes until there is enough for cost, in seconds.
 func (m *model) lacks(cost int) float64 {
 	if m.quota.Rate == 0 {

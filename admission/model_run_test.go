@@ -117,14 +117,19 @@ func (d *duel) step() error {
 func (d *duel) play(before numbersInForce) error {
 	tick := func() { d.model.tick(d.now, before, numbersOf(d.core)) }
 	enter := func() { tick(); d.model.reorder(); d.model.accrued() }
-	change := func() { tick(); d.model.reorder(); d.model.accruedBefore() }
+	change := func(play func(enter func()) error) error {
+		if err := d.accrue(&before); err != nil {
+			return err
+		}
+		return play(func() { tick(); d.model.reorder() })
+	}
 	switch k := d.pick(100); {
 	case k < 46, d.flood && k < 78 && d.pick(2) == 0:
 		return d.offer(enter)
 	case d.was != nil && d.pick(10) == 0:
 		cfg := d.cfg
 		cfg.Tenants, d.was = d.was, nil
-		return d.reconfigure(cfg, change)
+		return change(func(enter func()) error { return d.reconfigure(cfg, enter) })
 	case k < 78 && len(d.running) > 0:
 		r := take(&d.running, d.pick(len(d.running)))
 		e := End{Cost: r.cost, Exempt: r.exempt, Share: r.share(), Outcome: []Outcome{Completed, Late, Failed, Abandoned}[d.pick(4)]}
@@ -138,36 +143,15 @@ func (d *duel) play(before numbersInForce) error {
 	case k < 90 && len(d.waiting) > 0:
 		return d.cancel(tick)
 	case k < 94:
-		d.last = "observe"
-		for range d.pick(30) {
-			size := 1 + d.pick(20)
-			switch d.sizes {
-			case 0, 1: // all are alike
-				d.batch.Add(time.Duration(1+d.pick(60))*ms, 0, 1+d.pick(2), 1)
-			case 2: // sizes say nothing
-				d.batch.Add(time.Duration(1+d.pick(60))*ms, 0, 1+d.pick(2), size)
-			default: // sizes say much, or all
-				d.batch.Add(time.Duration(2*size+d.pick(1+20*(d.sizes-3)))*ms, time.Duration(d.pick(90))*ms, 1+d.pick(2), size)
-			}
-		}
-		d.core.Observe(d.now, &d.batch)
-		d.batch.Reset()
-		change()
+		return change(d.measure)
 	case k < 97:
 		return d.lendAndSettle(enter)
 	case k == 97 && d.pick(2) == 0:
-		return d.setWeight(change)
+		return change(d.setWeight)
 	case k == 97:
-		n := d.pick(7)
-		d.last = fmt.Sprintf("setlimit %d", n)
-		d.cfg.Limit = limit.Fixed(n)
-		if err := d.core.SetLimit(d.now, n); err != nil {
-			return err
-		}
-		change()
-		d.model.setLimit(n)
+		return change(d.setLimit)
 	case k == 98 && d.pick(2) == 0:
-		return d.reconfigure(d.reload(), change)
+		return change(func(enter func()) error { return d.reconfigure(d.reload(), enter) })
 	case k == 99 && d.pick(200) == 0:
 		queue := d.pick(2) == 0
 		d.last = fmt.Sprintf("drain %v", queue)
@@ -180,6 +164,53 @@ func (d *duel) play(before numbersInForce) error {
 		d.core.Stats(d.now)
 		tick()
 	}
+	return nil
+}
+
+// accrue has everybody granted what has accrued, before a call that changes the numbers:
+// what is granted between would be by neither of them.
+func (d *duel) accrue(before *numbersInForce) error {
+	if d.cfg.Allowance.Rate == 0 {
+		return nil
+	}
+	d.due = Never
+	if err := d.refilled(*before); err != nil {
+		return err
+	}
+	err := d.compare()
+	*before = numbersOf(d.core)
+	return err
+}
+
+// measure hands in some service times.
+func (d *duel) measure(enter func()) error {
+	d.last = "observe"
+	for range d.pick(30) {
+		size := 1 + d.pick(20)
+		switch d.sizes {
+		case 0, 1: // all are alike
+			d.batch.Add(time.Duration(1+d.pick(60))*ms, 0, 1+d.pick(2), 1)
+		case 2: // sizes say nothing
+			d.batch.Add(time.Duration(1+d.pick(60))*ms, 0, 1+d.pick(2), size)
+		default: // sizes say much, or all
+			d.batch.Add(time.Duration(2*size+d.pick(1+20*(d.sizes-3)))*ms, time.Duration(d.pick(90))*ms, 1+d.pick(2), size)
+		}
+	}
+	d.core.Observe(d.now, &d.batch)
+	d.batch.Reset()
+	enter()
+	return nil
+}
+
+func (d *duel) setLimit(enter func()) error {
+	n := d.pick(7)
+	d.last = fmt.Sprintf("setlimit %d", n)
+	d.cfg.Limit = limit.Fixed(n)
+	if err := d.core.SetLimit(d.now, n); err != nil {
+		return err
+	}
+	enter()
+	d.model.setLimit(n)
 	return nil
 }
 
