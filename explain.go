@@ -21,6 +21,8 @@ func (s *Stats) State() string {
 		return fmt.Sprintf("observing: %d in use where %d may be, nothing is refused", s.InUse, s.Limit)
 	case !s.Derivation.Reachable && s.Waiting > 0:
 		return "unreachable: the service alone takes longer than the objective, the queue only keeps the slots busy"
+	case s.Overload && s.rateBinds():
+		return "saturated and doing its job: the allowance is used up as it comes, the queue is short, the rest is refused at once"
 	case s.Overload:
 		return "saturated and doing its job: the slots are busy, the queue is short, the rest is refused at once"
 	case s.Waiting > 0:
@@ -42,7 +44,11 @@ func (l *Limiter) Explain() string {
 	fmt.Fprintf(&b, "  limit    %d (%v); %d in use by %d requests\n", s.Limit, cfg.Limit, s.InUse, s.Running)
 	fmt.Fprintf(&b, "  depth    %s\n", s.Derivation)
 	if s.Depth < s.Derivation.Depth {
-		fmt.Fprintf(&b, "           %d in force, what keeps the slots busy at load %.3g; more would only add latency\n", s.Depth, s.Load)
+		busy := "the slots busy"
+		if s.rateBinds() {
+			busy = "the allowance in use"
+		}
+		fmt.Fprintf(&b, "           %d in force, what keeps %s at load %.3g; more would only add latency\n", s.Depth, busy, s.Load)
 	}
 	explainElsewhere(&b, &s)
 	fmt.Fprintf(&b, "  queue    %d waiting", s.Waiting)

@@ -29,3 +29,8 @@ func allowanceBinds(s *Stats) (slots float64, binds bool) {
 	}
 	return slots, d.Allowance.Rate > 0 && d.Allowance.Rate < slots
 }
+
+func (s *Stats) rateBinds() bool {
+	_, binds := allowanceBinds(s)
+	return binds
+}

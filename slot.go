@@ -147,7 +147,8 @@ func (s *Slot) Answered() {
 // clamped. The tenant is charged n instead, in its share and its quota, when the slot
 // ends: the quota of one that said 1 and was 100 is then 99 lower, perhaps below 0. The
 // last call counts. The units of the limit that it holds stay as they are, and so does
-// what is learned of how long a unit is held. Without Config.Tenants it changes nothing.
+// what is learned of how long a unit is held. Config.Allowance is charged likewise. Without
+// either it changes nothing.
 func (s *Slot) SetCost(n int) {
 	if r := s.write(); r != nil {
 		r.charge = int32(min(max(n, 1), limit.Max))

@@ -35,8 +35,8 @@ type Stats struct {
 	// none, of the requests that were timed (see the package comment).
 	Service [admission.Outcomes]*Histogram
 
-	// Capacity is how much cost per second the slots can serve, and Demand how
-	// much is offered, refused work included: Demand / Capacity is what an
+	// Capacity is how much cost per second can be served, by the slots and the allowance,
+	// and Demand how much is offered, refused work included: Demand / Capacity is what an
 	// autoscaler needs, because shedding hides load from the CPU.
 	Capacity, Demand float64
 }
