@@ -252,6 +252,9 @@ func TestHedgeRace(t *testing.T) {
 					t.Errorf("%v %v, want %d", res, err, c.status)
 				}
 				synctest.Wait()
+				if n := lim.Stats().InUse; n != 0 {
+					t.Errorf("%d slots in use, and no sweep yet", n)
+				}
 				outcomes(t, lim, c.want)
 				if st := dep.Stats(); st.HedgeWins != c.wins || st.OpenBodies != 0 || dep.counts.running.Load() != 0 {
 					t.Errorf("%+v", st)
@@ -308,6 +311,9 @@ func TestHedgeIsNotForAll(t *testing.T) {
 				text(t, res)
 				if n := dep.Stats().Hedges; n != c.hedges {
 					t.Errorf("%d hedges, want %d", n, c.hedges)
+				}
+				if c.slots == 1 { // it asked, and did not queue
+					outcomes(t, dep.Limiter, map[goodput.Outcome]uint64{goodput.Completed: 1, goodput.Rejected: 1})
 				}
 			})
 		})

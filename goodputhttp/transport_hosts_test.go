@@ -96,6 +96,11 @@ func TestByHostAtItsBound(t *testing.T) {
 	if made["a"] != 2 {
 		t.Errorf("made %v: a was used longest ago", made)
 	}
+	f(at("http://d"))
+	f(at("http://e"))
+	if f(at("http://d")); made["d"] != 1 {
+		t.Errorf("made %v: d was in use when e came", made)
+	}
 	if dep := f(at("http://" + strings.Repeat("x", 300))); dep.Name != "" {
 		t.Errorf("a name of 300 bytes has one of its own: %q", dep.Name)
 	}

@@ -240,6 +240,24 @@ func TestTransportPassesRefusalsOn(t *testing.T) {
 	}
 }
 
+// No answer is a refusal, unless it is the caller who left: that says nothing of the service.
+func TestTransportTellsTheThrottle(t *testing.T) {
+	for _, left := range []bool{false, true} {
+		throttle := &retry.Throttle{}
+		ctx, cancel := context.WithCancel(background)
+		_, _ = to(&Dependency{Throttle: throttle}, base(func(*http.Request) (*http.Response, error) {
+			if left {
+				cancel()
+			}
+			return nil, errNet
+		})).RoundTrip(get(ctx))
+		cancel()
+		if st := throttle.Stats(); st.Accepted != 0 || (st.Refused == 1) != !left {
+			t.Errorf("left %v: %+v", left, st)
+		}
+	}
+}
+
 // A gRPC status that blames the server fails the attempt, from trailers as well.
 func TestTransportReadsTheTrailersOfGRPC(t *testing.T) {
 	for code, want := range map[string]goodput.Outcome{"0": goodput.Completed, "5": goodput.Completed, "13": goodput.Failed} {
@@ -468,6 +486,9 @@ func TestTransportUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	outcomes(t, lim, map[goodput.Outcome]uint64{goodput.Completed: 1})
+	if h := lim.Stats().Service[goodput.Completed]; h != nil && h.Count > 0 {
+		t.Errorf("%d service samples of an upgrade", h.Count)
+	}
 	conn := res.Body.(io.ReadWriteCloser)
 	defer conn.Close()
 	fmt.Fprintln(conn, "hello")
