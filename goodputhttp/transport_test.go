@@ -486,8 +486,8 @@ func TestTransportUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	outcomes(t, lim, map[goodput.Outcome]uint64{goodput.Completed: 1})
-	if h := lim.Stats().Service[goodput.Completed]; h != nil && h.Count > 0 {
-		t.Errorf("%d service samples of an upgrade", h.Count)
+	if n := lim.Stats().Derivation.Samples; n != 0 {
+		t.Errorf("%d service samples of an upgrade", n)
 	}
 	conn := res.Body.(io.ReadWriteCloser)
 	defer conn.Close()
