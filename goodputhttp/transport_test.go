@@ -486,14 +486,35 @@ func TestTransportUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	outcomes(t, lim, map[goodput.Outcome]uint64{goodput.Completed: 1})
-	if n := lim.Stats().Derivation.Samples; n != 0 {
-		t.Errorf("%d service samples of an upgrade", n)
-	}
 	conn := res.Body.(io.ReadWriteCloser)
 	defer conn.Close()
 	fmt.Fprintln(conn, "hello")
 	if b, _ := io.ReadAll(conn); string(b) != "heard hello\n" {
 		t.Errorf("%q", b)
+	}
+}
+
+// How long an upgrade took is no service time, as it is for other answers.
+func TestTransportUpgradeIsNoSample(t *testing.T) {
+	for status, want := range map[int]int{200: 10, 101: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(background, time.Hour) // requests with a deadline are all timed
+			defer cancel()
+			lim := limiter(1, goodput.Config{})
+			tr := to(&Dependency{Limiter: lim}, base(func(*http.Request) (*http.Response, error) {
+				time.Sleep(10 * time.Millisecond)
+				return respond(status, ""), nil
+			}))
+			for range 10 {
+				if _, err := tr.RoundTrip(get(ctx)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(time.Minute) // a window passes
+			if n := lim.Stats().Derivation.Samples; int(n) != want {
+				t.Errorf("%d: %d samples, want %d", status, n, want)
+			}
+		})
 	}
 }
 
