@@ -155,6 +155,31 @@ func TestOneSlotFindsNestedUse(t *testing.T) {
 	empty(t, s, db, pool, lim)
 }
 
+// A statement that runs is in nobody's way but as load is: a refusal beside it is just that.
+func TestStatementsAreNoHolders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := goodput.New(goodput.Config{Limit: limit.Fixed(1), Depth: goodput.NoQueue})
+		s := &server{}
+		db, pool := s.behind(t, lim, goodputsql.Config{})
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		var all sync.WaitGroup
+		all.Go(func() {
+			if _, err := db.ExecContext(ctx, "sleep 1s"); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		_, err := db.ExecContext(ctx, "ok")
+		var nested *goodputsql.NestedError
+		if !errors.Is(err, goodput.ErrRejected) || errors.As(err, &nested) {
+			t.Errorf("beside a statement of the same request: %v", err)
+		}
+		all.Wait()
+		empty(t, s, db, pool, lim)
+	})
+}
+
 // C142: handlers that read a row and forget the rest. They end with their requests, and are
 // reported while they hold.
 func TestC142ForgottenRows(t *testing.T) {

@@ -84,13 +84,18 @@ func (db *DB) connect(ctx context.Context) (*sql.Conn, error) {
 		if busy != nil {
 			open-- // it counts as one
 		}
+		if until == 0 {
+			until = now + patience
+		}
 		if busy == nil && now >= d.next {
 			d.busy = make(chan struct{})
 			d.Unlock()
-			return db.attempt(ctx, true)
-		}
-		if until == 0 {
-			until = now + patience
+			conn, err := db.attempt(ctx, true)
+			if err == nil || ctx.Err() != nil {
+				return conn, err
+			}
+			d.Lock() // others may have a connection to give
+			continue
 		}
 		if now >= until || open == 0 && busy == nil && d.next > until {
 			err := &DialError{Since: d.since, Failures: d.failures, Next: db.epoch.Add(d.next), Last: d.last}

@@ -2,6 +2,7 @@ package goodputsql_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"math/rand/v2"
 	"strings"
@@ -163,6 +164,81 @@ func TestIdleConnectionsServeInAnOutage(t *testing.T) {
 			}
 		}
 		one.Close() //nolint:errcheck // it is back
+		empty(t, s, db, pool, lim)
+	})
+}
+
+// Attempts that fail at the same time are one failure: they say the same.
+func TestFailuresAtTheSameTimeAreOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, lim := &server{}, fixed(20)
+		s.dials = func(int) error { time.Sleep(time.Millisecond); return errDial }
+		db, pool := s.behind(t, lim, goodputsql.Config{})
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				if _, err := db.ExecContext(context.Background(), "ok"); !errors.Is(err, errDial) {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if st := db.Stats(); st.DialFailures != 1 || s.dialled.Load() != 20 {
+			t.Errorf("%d dials at the same time count as %d failures", s.dialled.Load(), st.DialFailures)
+		}
+		empty(t, s, db, pool, lim)
+	})
+}
+
+// Where there are fewer connections than slots and no more to be had, who waits for one gets
+// it before whoever comes later, however busy those are.
+func TestWhoWaitsForAConnectionIsNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, lim := &server{}, fixed(2)
+		s.dials = func(n int) error {
+			if n > 1 {
+				return errDial
+			}
+			return nil
+		}
+		db, pool := s.behind(t, lim, goodputsql.Config{})
+		if err := db.Do(context.Background(), func(context.Context, *sql.Conn) error {
+			db.ExecContext(context.Background(), "ok") //nolint:errcheck // it cannot be had: now that is known
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		var busy, other atomic.Int64
+		stop := make(chan struct{})
+		all.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if _, err := db.ExecContext(context.Background(), "sleep 10ms"); err != nil {
+					t.Error(err)
+				}
+				busy.Add(1)
+			}
+		})
+		for range 20 {
+			time.Sleep(time.Millisecond)
+			began := time.Now()
+			if _, err := db.ExecContext(context.Background(), "ok"); err != nil {
+				t.Errorf("after %v: %v", time.Since(began), err)
+				continue
+			}
+			other.Add(1)
+			if took := time.Since(began); took > 10*time.Millisecond {
+				t.Errorf("it waited %v for a statement of 10 ms to end", took)
+			}
+		}
+		close(stop)
+		all.Wait()
+		t.Logf("%d and %d", busy.Load(), other.Load())
 		empty(t, s, db, pool, lim)
 	})
 }

@@ -81,7 +81,7 @@ func TestHowAFunctionEnds(t *testing.T) {
 		}()
 		<-done
 		empty(t, s, db, pool, lim)
-		ignored := !tx && lim.Stats().Outcomes[goodput.Completed] == 1
+		ignored := !tx && c.outcome == goodput.Abandoned && lim.Stats().Outcomes[goodput.Completed] == 1
 		if n := lim.Stats().Outcomes[c.outcome]; n != 1 && !ignored {
 			t.Errorf("counted %v, want one %v", lim.Stats().Outcomes, c.outcome)
 		}
@@ -101,34 +101,85 @@ func TestHowAFunctionEnds(t *testing.T) {
 }
 
 // A transaction that is rolled back because its context ended goes back into the pool only
-// if the driver can tell that it is well.
+// if the driver can tell that it is well, whoever notices the end first; and its slot only
+// when it is closed.
 func TestContextEndsATransaction(t *testing.T) {
-	for _, bare := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			s, lim := &server{bare: bare, rollbackErr: errServer}, fixed(1)
-			db, pool := s.behind(t, lim, goodputsql.Config{})
-			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-			defer cancel()
+	ends := map[string]func(ctx context.Context, cancel func(), db *goodputsql.DB) error{
+		"forgotten": func(ctx context.Context, cancel func(), db *goodputsql.DB) error {
+			_, err := db.BeginTx(ctx, nil)
+			cancel()
+			synctest.Wait()
+			return errors.Join(err, ctx.Err())
+		},
+		"committed too late": func(ctx context.Context, cancel func(), db *goodputsql.DB) error {
 			tx, err := db.BeginTx(ctx, nil)
 			if err != nil {
-				t.Fatal(err)
+				return err
 			}
-			time.Sleep(2 * time.Second)
+			cancel()
 			synctest.Wait()
-			empty(t, s, db, pool, lim)
-			if s.rollbacks.Load() != 1 || lim.Stats().Outcomes[goodput.Abandoned] != 1 {
-				t.Errorf("%d rollbacks, counted %v", s.rollbacks.Load(), lim.Stats().Outcomes)
-			}
-			if open := s.open.Load(); bare && open != 0 {
-				t.Error("a connection in an unknown state is in the pool")
-			}
-			if err := tx.Commit(); !errors.Is(err, sql.ErrTxDone) && !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("a commit afterwards: %v", err)
+			if err := tx.Commit(); !errors.Is(err, sql.ErrTxDone) && !errors.Is(err, context.Canceled) {
+				return err
 			}
 			if err := tx.Rollback(); !errors.Is(err, sql.ErrTxDone) {
-				t.Errorf("a rollback afterwards: %v", err)
+				return err
 			}
-		})
+			return ctx.Err()
+		},
+		"committed at that moment": func(ctx context.Context, cancel func(), db *goodputsql.DB) error {
+			tx, err := db.BeginTx(ctx, nil)
+			if err != nil {
+				return err
+			}
+			cancel()
+			if err := tx.Commit(); !errors.Is(err, sql.ErrTxDone) && !errors.Is(err, context.Canceled) {
+				return err
+			}
+			return ctx.Err()
+		},
+		"Tx": func(ctx context.Context, cancel func(), db *goodputsql.DB) error {
+			return db.Tx(ctx, nil, func(context.Context, *sql.Tx) error {
+				cancel()
+				return nil
+			})
+		},
+		"Tx, noticed before": func(ctx context.Context, cancel func(), db *goodputsql.DB) error {
+			return db.Tx(ctx, nil, func(context.Context, *sql.Tx) error {
+				cancel()
+				synctest.Wait()
+				return nil
+			})
+		},
+	}
+	for name, end := range ends {
+		for _, bare := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s, lim := &server{bare: bare, rollbackErr: errServer, closes: time.Millisecond}, fixed(1)
+					db, pool := s.behind(t, lim, goodputsql.Config{})
+					for i := range 20 {
+						ctx, cancel := context.WithCancel(context.Background())
+						if err := end(ctx, cancel, db); !errors.Is(err, context.Canceled) {
+							t.Errorf("it returned %v", err)
+						}
+						if err := read(db.QueryContext(context.Background(), "rows 1")); err != nil {
+							t.Error(err)
+						}
+						if n := int(s.dialled.Load()); bare && n != i+2 || !bare && n != 1 {
+							t.Errorf("round %d: %d dials, bare %v", i, n, bare)
+						}
+					}
+					synctest.Wait()
+					empty(t, s, db, pool, lim)
+					if s.most.Load() > 1 {
+						t.Errorf("the database saw %d connections, the limit is 1", s.most.Load())
+					}
+					if s.rollbacks.Load() != 20 || lim.Stats().Outcomes[goodput.Abandoned] != 20 {
+						t.Errorf("%d rollbacks, counted %v", s.rollbacks.Load(), lim.Stats().Outcomes)
+					}
+				})
+			})
+		}
 	}
 }
 
@@ -321,5 +372,43 @@ func TestNestedUse(t *testing.T) {
 				t.Errorf("counted %v", lim.Stats().Outcomes)
 			}
 		})
+	}
+}
+
+// Time that the function of Do spends elsewhere is not the database's.
+func TestElsewhereInDo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := fixed(1)
+		db, _ := (&server{}).behind(t, lim, goodputsql.Config{})
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // so that the slot is timed
+		defer cancel()
+		time.Sleep(time.Second)
+		err := db.Do(ctx, func(ctx context.Context, _ *sql.Conn) error {
+			time.Sleep(time.Second)
+			span := goodput.Downstream(ctx)
+			defer span.End()
+			time.Sleep(time.Second)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st := lim.Stats(); st.Elsewhere < 0.45 || st.Elsewhere > 0.55 {
+			t.Errorf("%.2f of the time of the database was elsewhere, want half", st.Elsewhere)
+		}
+	})
+}
+
+// Who gets an error of the server because he has left has abandoned it.
+func TestErrorOfWhoLeft(t *testing.T) {
+	s, lim := &server{}, fixed(1)
+	db, _ := s.behind(t, lim, goodputsql.Config{})
+	ctx, cancel := context.WithCancel(context.Background())
+	s.ends = cancel
+	if _, err := db.ExecContext(ctx, "fail"); !errors.Is(err, errServer) {
+		t.Error(err)
+	}
+	if o := lim.Stats().Outcomes; o[goodput.Abandoned] != 1 {
+		t.Errorf("counted %v", o)
 	}
 }

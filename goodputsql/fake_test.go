@@ -30,12 +30,13 @@ import (
 //	fail, bad      an error, driver.ErrBadConn
 //	panic          panics
 type server struct {
-	thaw  chan struct{}
-	dials func(n int) error // what the n-th dial says, from 1; nil: all is well
-	ends  func()            // called when a statement has ended, or its rows are closed
-	bare  bool              // connections cannot be reset or validated
-	sets  int               // result sets after the first
-	stale atomic.Int64      // connections dialled before that number are bad
+	thaw   chan struct{}
+	dials  func(n int) error // what the n-th dial says, from 1; nil: all is well
+	ends   func()            // called when a statement has ended, or its rows are closed
+	closes time.Duration     // what it takes to close a connection
+	bare   bool              // connections cannot be reset or validated
+	sets   int               // result sets after the first
+	stale  atomic.Int64      // connections dialled before that number are bad
 
 	dialled, open, most, busy, mostBusy atomic.Int64
 	rows, txs                           atomic.Int64 // open now
@@ -122,7 +123,10 @@ func (b bareConn) QueryContext(ctx context.Context, q string, a []driver.NamedVa
 func (c *conn) Prepare(string) (driver.Stmt, error) { return nil, errors.New("not here") }
 
 func (c *conn) Close() error {
-	c.closing.Do(func() { c.s.open.Add(-1) })
+	c.closing.Do(func() {
+		time.Sleep(c.s.closes)
+		c.s.open.Add(-1)
+	})
 	return nil
 }
 func (c *conn) Begin() (driver.Tx, error)          { return nil, errors.New("not here") }

@@ -48,8 +48,8 @@ type hold struct {
 	db    *DB
 	ctx   context.Context // that of the call, or below it
 	scope <-chan struct{} // Done of the context that the caller gave
-	conn  *sql.Conn
-	slot  goodput.Slot // ended by who sets freed
+	conn  *sql.Conn       // nil until there is one; written under the lock of holds if there is a MaxHold
+	slot  goodput.Slot    // ended by who sets freed
 	span  goodput.Span
 	stop  func() bool             // takes back the hook on the end of ctx; nil if there is none
 	abort context.CancelCauseFunc // ends ctx; nil without MaxHold
@@ -105,8 +105,11 @@ func (h *hold) begin(ctx context.Context, db *DB, kind Kind, at site) error {
 		h.span.End()
 		return db.refused(ctx, err, at)
 	}
+	if kind == OfDo || kind == OfTx {
+		h.ctx = h.slot.Context(h.ctx)
+	}
 	if db.cfg.MaxHold > 0 {
-		h.ctx, h.abort = context.WithCancelCause(ctx)
+		h.ctx, h.abort = context.WithCancelCause(h.ctx)
 	}
 	db.enlist(h)
 	return h.connect()
@@ -128,8 +131,19 @@ func (h *hold) connect() error {
 		h.leave(err)
 		return err
 	}
-	h.conn = conn
+	h.has(conn)
 	return nil
+}
+
+// has sets the connection. Only MaxHold looks at it from elsewhere.
+func (h *hold) has(conn *sql.Conn) {
+	if h.abort == nil {
+		h.conn = conn
+		return
+	}
+	h.db.holds.Lock()
+	defer h.db.holds.Unlock()
+	h.conn = conn
 }
 
 // again reports whether a statement that failed with err is to be sent on another
@@ -154,14 +168,14 @@ func (h *hold) again(err error, left *int) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	h.conn = conn
+	h.has(conn)
 	return true, nil
 }
 
 // context returns the context for a function that works with the hold.
 func (h *hold) context() context.Context {
 	h.ride.on = h
-	return h.ride.with(h.slot.Context(h.ctx))
+	return h.ride.with(h.ctx)
 }
 
 // watch makes the end of the context the end of the hold. It is called before anything
@@ -178,15 +192,13 @@ func (h *hold) onContextEnd() {
 	if h.over.Swap(true) {
 		return
 	}
-	if h.kind == OfTx {
-		discardUnlessReset(h.conn)
-	}
 	h.giveBack(context.Cause(h.ctx))
 }
 
-// discardUnlessReset closes a connection whose transaction is being rolled back, unless
-// the driver can tell whether that went well. That is what database/sql does
-// (Tx.awaitDone), but it does it later than the connection is ours to close.
+// discardUnlessReset closes a connection whose transaction database/sql rolls back, because
+// its context ended, unless the driver can tell whether that went well. That is what
+// database/sql does as well (Tx.awaitDone), but our Close could be first, and would put it
+// into the pool.
 func discardUnlessReset(conn *sql.Conn) {
 	conn.Raw(func(dc any) error { //nolint:errcheck // it is closed, or about to be
 		_, resets := dc.(driver.SessionResetter)
@@ -212,6 +224,9 @@ func (h *hold) claim() bool {
 
 // giveBack returns the connection and then the slot. err is how the work ended.
 func (h *hold) giveBack(err error) {
+	if h.kind == OfTx && h.ctx.Err() != nil {
+		discardUnlessReset(h.conn)
+	}
 	// It waits for rows and transactions that are open on it.
 	if h.conn.Close() != nil {
 		h.db.settle() // who was first may not be done

@@ -244,3 +244,33 @@ func TestMaxHold(t *testing.T) {
 		}
 	}
 }
+
+// MaxHold comes while somebody dials: there is nothing to close yet.
+func TestMaxHoldWhileDialling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, lim := &server{}, fixed(1)
+		s.dials = func(n int) error {
+			if n == 1 {
+				time.Sleep(time.Minute) // and does not look at its context
+			}
+			return nil
+		}
+		db, pool := s.behind(t, lim, goodputsql.Config{MaxHold: 10 * time.Second})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if _, err := db.Conn(context.Background()); !errors.Is(err, context.Canceled) {
+				t.Errorf("dialled for a minute: %v", err)
+			}
+		}()
+		time.Sleep(12 * time.Second)
+		if st := db.Stats(); st.Overdue != 1 || lim.Stats().InUse != 0 {
+			t.Errorf("%+v, %d slots in use", st, lim.Stats().InUse)
+		}
+		if _, err := db.ExecContext(context.Background(), "ok"); err != nil {
+			t.Error(err)
+		}
+		<-done
+		empty(t, s, db, pool, lim)
+	})
+}

@@ -1,6 +1,9 @@
 package goodputsql
 
-import "time"
+import (
+	"database/sql"
+	"time"
+)
 
 // enlist adds a hold, which has a slot and no connection yet.
 func (db *DB) enlist(h *hold) {
@@ -61,6 +64,7 @@ func (db *DB) delist(h *hold, good bool) bool {
 func (db *DB) sweep() {
 	var long []Hold
 	var cut, late []*hold
+	var idle []*sql.Conn // of those that are cut, if they may be held without a statement
 	l := &db.holds
 	l.Lock()
 	now, next := db.now(), db.cfg.LongHold
@@ -93,6 +97,9 @@ func (db *DB) sweep() {
 			h.cut = true
 			l.cut++
 			cut = append(cut, h)
+			if h.conn != nil && (h.kind == OfDo || h.kind == OfConn) {
+				idle = append(idle, h.conn)
+			}
 			next = min(next, grace)
 		}
 	}
@@ -103,9 +110,9 @@ func (db *DB) sweep() {
 
 	for _, h := range cut {
 		h.abort(ErrHeldTooLong)
-		if h.kind == OfDo || h.kind == OfConn {
-			go h.discard() // it waits for the statement that runs
-		}
+	}
+	for _, conn := range idle {
+		go discard(conn) // it waits for the statement that runs
 	}
 	for _, h := range late {
 		h.slot.Fail(ErrHeldTooLong)

@@ -3,7 +3,6 @@ package goodputsql
 import (
 	"database/sql"
 	"database/sql/driver"
-	"errors"
 )
 
 // A Tx is a *sql.Tx with the slot and the connection it holds. They are given back by the
@@ -27,9 +26,6 @@ func (t *Tx) end(how func() error) error {
 		return how()
 	}
 	err := how()
-	if errors.Is(err, sql.ErrTxDone) {
-		discardUnlessReset(t.hold.conn) // the end of the context was first, and may not be done
-	}
 	t.hold.giveBack(err)
 	return err
 }
@@ -56,8 +52,8 @@ func (c *Conn) Close() error {
 
 // discard closes a connection when the statement that runs on it returns, so that it does
 // not come back into the pool.
-func (h *hold) discard() {
-	h.conn.Raw(func(any) error { return driver.ErrBadConn }) //nolint:errcheck // it is closed
+func discard(conn *sql.Conn) {
+	conn.Raw(func(any) error { return driver.ErrBadConn }) //nolint:errcheck // it is closed
 }
 
 // lose ends the hold of a driver that panicked inside of a statement. database/sql never
