@@ -62,7 +62,6 @@ const (
 type bulkhead struct {
 	front, inner   *goodput.Limiter
 	failed, served atomic.Int64
-	busy           atomic.Int64
 	url            string
 }
 

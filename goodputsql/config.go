@@ -101,6 +101,7 @@ func (c Config) New(pool *sql.DB, lim *goodput.Limiter) (*DB, error) {
 			is.MaxOpenConnections, most, lim.Name())
 	}
 	db := &DB{pool: pool, lim: lim, cfg: c, epoch: time.Now(), asked: is.WaitCount, health: make(chan struct{}, 1)}
+	db.holds.limit = most
 	db.keepIdle(most)
 	return db, nil
 }

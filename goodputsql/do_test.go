@@ -155,7 +155,7 @@ func TestContextEndsATransaction(t *testing.T) {
 		for _, bare := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					s, lim := &server{bare: bare, rollbackErr: errServer, closes: time.Millisecond}, fixed(1)
+					s, lim := &server{bare: bare, rollbackErr: errServer, closes: func() { time.Sleep(time.Millisecond) }}, fixed(1)
 					db, pool := s.behind(t, lim, goodputsql.Config{})
 					for i := range 20 {
 						ctx, cancel := context.WithCancel(context.Background())

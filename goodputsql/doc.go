@@ -34,13 +34,18 @@
 //
 // # Settings of the pool
 //
-// MaxOpenConns must be 0 or at least the limit; New says so if it is not. A number that is
-// what the database allows is a good second line: it covers a connection that the driver
-// is still closing while its slot is used again, and the health check.
+// MaxOpenConns must be 0 or at least the limit; New says so if it is not. What the database
+// allows is a good number for it, and the limit one less, if there are health checks (see
+// below). A connection that is thrown away is closed before its slot is free; the server
+// may take a moment longer to notice.
 //
-// New raises the number of idle connections to the limit. The default of database/sql is
-// 2, with which a burst dials, and closes what it dialled, again and again. For a limit that moves by itself the number follows
-// every Config.LongHold. ConnMaxLifetime and ConnMaxIdleTime are the caller's.
+// New sets the number of idle connections to the limit. The default of database/sql is 2,
+// with which a burst dials, and closes what it dialled, again and again. When the limit
+// moves, the number follows within Config.LongHold. ConnMaxLifetime and ConnMaxIdleTime
+// are the caller's.
+//
+// In the observe mode of the limiter (goodput.Config.Observe) nobody is refused and nothing
+// is limited, so the pool may queue.
 //
 // # A connection that waits for another
 //

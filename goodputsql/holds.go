@@ -141,12 +141,12 @@ func (db *DB) follow() {
 
 // settle waits until a connection that database/sql discards by itself, and which is no
 // longer ours to close, is closed: until the pool has given out no more than the others
-// hold. That takes a driver a system call or two, so after 50 ms somebody is using the
-// pool past us, and there is nothing to wait for.
+// hold, a health check included. That takes a driver a system call or two, so after 50 ms
+// somebody is using the pool past us, and there is nothing to wait for.
 func (db *DB) settle() {
 	for pause := 50 * time.Microsecond; pause <= 25*time.Millisecond; pause *= 2 {
 		db.holds.Lock()
-		others := db.holds.n - 1
+		others := db.holds.n - 1 + len(db.health)
 		db.holds.Unlock()
 		if db.pool.Stats().InUse <= others {
 			return
@@ -158,22 +158,22 @@ func (db *DB) settle() {
 // inTheWay returns a hold of the same request as a context with that Done; or else, where
 // there is but one slot, the one that has it, and true. A statement that runs waits for nobody,
 // so it is in nobody's way but as load is.
-func (db *DB) inTheWay(scope <-chan struct{}, one bool) (h Hold, alone bool) {
+func (db *DB) inTheWay(scope <-chan struct{}, one bool) (holder Hold, alone bool) {
 	l := &db.holds
 	l.Lock()
 	defer l.Unlock()
-	var any *hold
+	var first *hold
 	for h := l.first; h != nil; h = h.next {
 		switch {
 		case h.kind == OfExec:
 		case scope != nil && h.scope == scope:
 			return h.describe(db.now()), false
-		case one && any == nil:
-			any = h
+		case one && first == nil:
+			first = h
 		}
 	}
-	if any == nil {
+	if first == nil {
 		return Hold{}, false
 	}
-	return any.describe(db.now()), true
+	return first.describe(db.now()), true
 }
