@@ -168,8 +168,8 @@ func overPgx(t *testing.T, db *rig.Database) work {
 }
 
 // Three times what the database can do arrives at one endpoint. Its own limiter refuses what
-// is too much, and nobody else: the front door, whose law looks for contention, hears nothing of the time
-// in the database, and the endpoint beside it does as well as alone.
+// is too much, and nobody else: the front door, whose law looks for contention, hears nothing
+// of the time in the database, and the endpoint beside it does as well as alone.
 func TestBulkhead(t *testing.T) {
 	db := database(t)
 	for name, over := range map[string]func(*testing.T, *rig.Database) work{"database/sql": overSQL, "pgxpool": overPgx} {

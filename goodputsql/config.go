@@ -16,8 +16,9 @@ type Config struct {
 	LongHold time.Duration
 
 	// OnLongHold is called once for each connection that is held longer than LongHold,
-	// while it is held. It runs in a goroutine of its own and delays nobody. Default: it is only counted, in
-	// Stats.Long.
+	// OnLongHold is called once for each connection that is held longer than LongHold,
+	// while it is held. It runs in a goroutine of its own and delays nobody. Default: it is
+	// only counted, in Stats.Long.
 	OnLongHold func(Hold)
 
 	// MaxHold is how long a connection may be held: 2 ms to 24 h, and not below LongHold.
@@ -43,8 +44,8 @@ const (
 	grace = time.Second
 )
 
-// ErrHeldTooLong is the cause (context.Cause) of the end of a context whose holder had its connection for
-// Config.MaxHold.
+// ErrHeldTooLong is the cause (context.Cause) of the end of a context whose holder had its
+// connection for Config.MaxHold.
 var ErrHeldTooLong = errors.New("goodputsql: the connection was held for MaxHold")
 
 // Validate says what is wrong with c, in one sentence for each.

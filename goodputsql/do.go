@@ -11,12 +11,12 @@ var errUnwound = errors.New("goodputsql: the function panicked or called runtime
 
 // Do runs fn with a connection of its own and returns its error; or a *goodput.Rejection,
 // *NestedError, *DialError or the driver's error, without running it. The connection and
-// then the slot are given back however fn ends. Inside of another Do, with the context that its
-// function got, fn runs on the connection of that.
+// then the slot are given back however fn ends. Inside of another Do, with the context that
+// its function got, fn runs on the connection of that.
 //
-// The context of fn ends with it, and rows and transactions that fn left open on it end
-// too. Those that it opened with another context it must close: Do waits for them, as
-// sql.Conn.Close does.
+// The context of fn ends with it, and so do rows that fn left open on it. Those that it
+// opened with another context it must close, because Do waits for them as sql.Conn.Close
+// does; and a transaction that it began it must end.
 func (db *DB) Do(ctx context.Context, fn func(ctx context.Context, conn *sql.Conn) error) error {
 	var at site
 	at.mark()

@@ -143,6 +143,13 @@ func TestContextEndsATransaction(t *testing.T) {
 				return nil
 			})
 		},
+		"Do": func(ctx context.Context, cancel func(), db *goodputsql.DB) error {
+			return db.Do(ctx, func(ctx context.Context, conn *sql.Conn) error {
+				_, err := conn.BeginTx(ctx, nil)
+				cancel()
+				return errors.Join(err, ctx.Err())
+			})
+		},
 		"Tx, noticed before": func(ctx context.Context, cancel func(), db *goodputsql.DB) error {
 			return db.Tx(ctx, nil, func(context.Context, *sql.Tx) error {
 				cancel()

@@ -195,12 +195,12 @@ func (h *hold) onContextEnd() {
 	h.giveBack(context.Cause(h.ctx))
 }
 
-// discardUnlessReset closes a connection whose transaction database/sql rolls back, because
-// its context ended, unless the driver can tell whether that went well. That is what
-// database/sql does as well (Tx.awaitDone), but our Close could be first, and would put it
-// into the pool.
+// discardUnlessReset closes a connection on which database/sql may be rolling back a
+// transaction, because its context ended, unless the driver can tell whether that went
+// well. That is what database/sql does as well (Tx.awaitDone), but our Close could be
+// first, and would put it into the pool.
 func discardUnlessReset(conn *sql.Conn) {
-	conn.Raw(func(dc any) error { //nolint:errcheck // it is closed, or about to be
+	raw(conn, func(dc any) error {
 		_, resets := dc.(driver.SessionResetter)
 		_, validates := dc.(driver.Validator)
 		if resets && validates {
@@ -208,6 +208,14 @@ func discardUnlessReset(conn *sql.Conn) {
 		}
 		return driver.ErrBadConn
 	})
+}
+
+// raw is conn.Raw for a connection that somebody else may be closing. database/sql looks
+// whether it is closed before it takes the lock (Conn.grabConn), and panics if it has been
+// closed between the two. Then there is nothing left to do, as if it had seen it before.
+func raw(conn *sql.Conn, fn func(dc any) error) {
+	defer func() { recover() }() //nolint:errcheck // fn does not panic
+	conn.Raw(fn)                 //nolint:errcheck // it is closed, or about to be
 }
 
 // claim makes the caller the one who ends the hold. The hook is taken back before
@@ -224,7 +232,7 @@ func (h *hold) claim() bool {
 
 // giveBack returns the connection and then the slot. err is how the work ended.
 func (h *hold) giveBack(err error) {
-	if h.kind == OfTx && h.ctx.Err() != nil {
+	if (h.kind == OfTx || h.kind == OfDo) && h.ctx.Err() != nil {
 		discardUnlessReset(h.conn)
 	}
 	// It waits for rows and transactions that are open on it.

@@ -53,7 +53,7 @@ func (c *Conn) Close() error {
 // discard closes a connection when the statement that runs on it returns, so that it does
 // not come back into the pool.
 func discard(conn *sql.Conn) {
-	conn.Raw(func(any) error { return driver.ErrBadConn }) //nolint:errcheck // it is closed
+	raw(conn, func(any) error { return driver.ErrBadConn })
 }
 
 // lose ends the hold of a driver that panicked inside of a statement. database/sql never
