@@ -18,9 +18,10 @@ import (
 //   - is for requests that are idempotent and whose body, if any, can be sent again;
 //   - starts before the deadline, and is the only one of its call;
 //   - never queues: it takes a slot of the limiter that is free, or there is none;
-//   - is spent from the retry budget of the Policy (of one of its own without Retry).
+//   - is one of the attempts of the Policy and spent from its retry budget (without Retry,
+//     of a budget of its own with the defaults).
 //
-// Belongs to one Dependency. The zero value of each field means its default.
+// A Hedge belongs to one Dependency. The zero value of each field means its default.
 type Hedge struct {
 	// Quantile of the time from slot to response header after which the second request
 	// is sent: 0.5 to 0.999, default 0.95. It is that of the last 1,000 to 2,000 answers,

@@ -200,6 +200,9 @@ func TestTransportHoldsNoSlotWhileItWaits(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
+		if len(s.at) != 2 {
+			t.Fatalf("sent %d times", len(s.at))
+		}
 		if wait := s.at[1].Sub(s.at[0]); wait < 7*time.Second {
 			t.Errorf("sent again after %v, want 7 s or more", wait)
 		}
