@@ -123,7 +123,7 @@ func overSQL(t *testing.T, db *rig.Database) work {
 		}
 		pool.Close() //nolint:errcheck // the server notices
 	})
-	pool.SetMaxOpenConns(slots)
+	// MaxOpenConns is not set: a 21st connection would be an error of PostgreSQL.
 	var once sync.Once
 	var own *goodputsql.DB
 	return func(ctx context.Context, inner *goodput.Limiter) error {

@@ -151,6 +151,10 @@ func TestOneSlotFindsNestedUse(t *testing.T) {
 	for rows.Next() {
 		_, err := db.ExecContext(t.Context(), "ok")
 		named(t, err, goodputsql.OfRows, "cases_test.go:")
+		var nested *goodputsql.NestedError
+		if errors.As(err, &nested) && !nested.Alone {
+			t.Error("the contexts have nothing in common, and it says they do")
+		}
 	}
 	empty(t, s, db, pool, lim)
 }

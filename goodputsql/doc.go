@@ -24,7 +24,8 @@
 // ends. They hand out a *sql.Conn and a *sql.Tx, which generated code (sqlc) and helpers
 // (sqlx, scany) take as they are. ExecContext, QueryContext, QueryRowContext, BeginTx and
 // Conn are those of *sql.DB; what a result set, transaction or connection holds is said at
-// Rows, Tx and Conn. Beside them a context that ends gives back what they took.
+// Rows, Tx and Conn. Rows and
+// transactions that somebody forgot are given back at the end of their context.
 //
 // There is no PrepareContext: a statement that is prepared on a *sql.DB prepares itself
 // again on whichever connection it gets, and takes it from the pool past the limiter.
