@@ -25,7 +25,9 @@ import (
 // It is safe for concurrent use. Do not change or copy a Transport in use.
 type Transport struct {
 	// Base makes the attempts. Default http.DefaultTransport, which keeps only two idle
-	// connections per host: set MaxIdleConnsPerHost of your own to the limit.
+	// connections per host: set MaxIdleConnsPerHost of your own to the limit. An
+	// http.Transport sends a request on another connection if the one that it kept turns
+	// out to be closed, which is nothing that anybody counts.
 	Base http.RoundTripper
 
 	// Dependency says what a request needs: one Dependency per service, or per part of

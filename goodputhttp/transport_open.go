@@ -71,10 +71,11 @@ func (b *bodies) count() int {
 func (d *Dependency) sweep() {
 	b := &d.open
 	b.mu.Lock()
-	for a := b.first; a != nil; a = a.next {
-		b.found = append(b.found, a)
-	}
 	found := b.found
+	b.found = nil // ours until the end
+	for a := b.first; a != nil; a = a.next {
+		found = append(found, a)
+	}
 	b.mu.Unlock()
 	for _, a := range found { // a context is somebody else's code, so not under the lock
 		if a.ctx.Err() != nil {

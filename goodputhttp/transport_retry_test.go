@@ -420,6 +420,38 @@ func TestTransportSpendsTheRetryBudget(t *testing.T) {
 	})
 }
 
+// C062 (hashicorp/go-retryablehttp#297), C063 (urllib3/urllib3#3743): what is absurdly long
+// is never a short wait: the answer comes back at once, with its header. C065
+// (NousResearch/hermes-agent#84738): a date counts by the clock of the server.
+func TestC062HintsThroughTransport(t *testing.T) {
+	for _, c := range []struct {
+		header      []string
+		least, most time.Duration // of the wait; 0: there is no other attempt
+	}{
+		{[]string{"Retry-After: 9223372037"}, 0, 0},
+		{[]string{"Retry-After: 9223372036854775807"}, 0, 0},
+		{[]string{"Retry-After: 9999999999"}, 0, 0},
+		{[]string{"Retry-After: 2147483648"}, 0, 0},
+		{[]string{"Retry-After: 00000012"}, 12 * time.Second, 18 * time.Second},
+		{[]string{"Retry-After: Sun, 06 Nov 1994 08:49:47 GMT", "Date: Sun, 06 Nov 1994 08:49:37 GMT"}, 10 * time.Second, 15 * time.Second},
+		{[]string{"Retry-After: Sunday, 06-Nov-94 08:49:47 GMT", "Date: Sun, 06 Nov 1994 08:49:37 GMT"}, 10 * time.Second, 15 * time.Second},
+		{[]string{"Retry-After: Sun Nov  6 08:49:47 1994", "Date: Sun, 06 Nov 1994 08:49:37 GMT"}, 10 * time.Second, 15 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &script{answers: []*http.Response{respond(503, "", c.header...)}}
+			start := time.Now()
+			res, err := to(&Dependency{Retry: &retry.Policy{}}, s).RoundTrip(get(background))
+			if err != nil {
+				t.Fatal(err)
+			}
+			took := time.Since(start)
+			if again := len(s.sent) == 2; again != (c.least > 0) || took < c.least || took > c.most || !again && res.StatusCode != 503 {
+				t.Errorf("%q: %d attempts, %v", c.header, len(s.sent), took)
+			}
+		})
+	}
+}
+
 // C072: a POST whose answer was lost after the server had done the work is not sent again.
 func TestC072LostAnswerOfAPost(t *testing.T) {
 	var done atomic.Int32
