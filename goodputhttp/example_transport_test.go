@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/goodput/goodput"
@@ -20,9 +21,9 @@ import (
 // A service that is called: 20 requests at once, three attempts each as far as the retry
 // budget goes, and the time that is left in a header that it understands.
 func ExampleTransport() {
-	attempts := 0
+	var attempts atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if attempts++; attempts == 1 {
+		if attempts.Add(1) == 1 {
 			w.Header().Set("Goodput-Rejected", "queue_full") // not executed
 			w.Header().Set("Retry-After", "0")
 			w.WriteHeader(http.StatusServiceUnavailable)
