@@ -100,7 +100,7 @@ func (s *Shortfall) Unwrap() (errs []error) {
 	ended := false
 	for i := range s.Missing {
 		switch m := &s.Missing[i]; {
-		case m.Outcome == Rejected && executed:
+		case executed && errors.Is(m.Err, ErrRejected): // also a cause: errgroup makes the first error one
 		case m.own():
 			errs = append(errs, m.Err)
 		case !ended: // one for all that share it

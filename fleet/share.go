@@ -3,6 +3,7 @@ package fleet
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 )
@@ -58,7 +59,7 @@ type past struct {
 // New tells apply the share of the process at p and returns a Share that follows where it
 // is. apply sets the limit, as lim.SetLimit of a goodput.Limiter does. It is called with the
 // units from New and Set, and from a timer; one call at a time, only if they have changed,
-// and again if it returned an error. It must not call methods of the Share. For several
+// and again a second after it returned an error. It must not call methods of the Share. For several
 // limiters of one process it is the SetUnits of a goodput.Group; that takes no fewer units
 // than it has members, so it needs a Surge.
 //
@@ -118,25 +119,35 @@ func (s *Share) adjust(now time.Time) error {
 	for len(s.past) > 0 && !s.past[0].until.After(now) {
 		s.past = s.past[1:]
 	}
-	want := s.units
+	want, wait := s.units, time.Duration(math.MaxInt64)
 	if len(s.past) > 0 {
-		want = s.past[0].units
-		wait := s.past[0].until.Sub(now)
-		if s.timer == nil {
-			s.timer = time.AfterFunc(wait, s.tick)
-		} else {
-			s.timer.Reset(wait)
-		}
+		want, wait = s.past[0].units, s.past[0].until.Sub(now)
+		s.arm(wait)
 	}
 	if want == s.force {
 		return nil
 	}
 	if s.err = s.apply(want); s.err != nil {
 		s.err = fmt.Errorf("fleet: a share of %d units was not applied: %w", want, s.err)
+		if wait > again {
+			s.arm(again)
+		}
 		return s.err
 	}
 	s.force = want
 	return nil
+}
+
+// again is when what was not applied is tried again. Until then the old limit is in force,
+// which is too large if it was to shrink: a second is short beside any Settle in use.
+const again = time.Second
+
+func (s *Share) arm(wait time.Duration) {
+	if s.timer == nil {
+		s.timer = time.AfterFunc(wait, s.tick)
+	} else {
+		s.timer.Reset(wait)
+	}
 }
 
 // tick is the timer: one that is too early or too late finds nothing to change.

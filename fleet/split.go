@@ -19,7 +19,8 @@ type Split struct {
 	// Surge is how many instances may start or leave within Settle without being in the
 	// count yet, or any more: those of a rolling update, and the step of an autoscaler.
 	// The units are split as though so many more were there, as heavy as the heaviest that
-	// is. 0, the default, to 1024.
+	// is: where instances become heavier from one release to the next, a Surge does not
+	// cover the first of the new ones, and there must be none. 0, the default, to 1024.
 	//
 	// With a Surge, a new instance has its share at once. Without, it has 0 for Settle.
 	Surge int

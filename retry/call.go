@@ -120,8 +120,8 @@ func (c *Call) Again(f Fault) Stop {
 
 	var wait time.Duration
 	c.stop, wait = c.decide(f, alive)
-	if c.stop == Retry && !pause(c.ctx, wait) {
-		c.stop = Gone
+	if c.stop == Retry {
+		c.stop = c.pause(wait)
 	}
 	if c.stop != Retry {
 		return c.finish(c.stop)
@@ -196,16 +196,23 @@ func (c *Call) random() float64 {
 	return rand.Float64()
 }
 
-// pause waits for d and reports whether ctx has lasted.
-func pause(ctx context.Context, d time.Duration) bool {
+// pause waits for d, and returns why there is no attempt after it, if the caller has left
+// meanwhile or a timer that came late has left no time for one.
+func (c *Call) pause(d time.Duration) Stop {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
+	case <-c.ctx.Done():
 	}
+	switch {
+	case c.ctx.Err() == context.Canceled:
+		return Gone
+	case c.ctx.Err() != nil, !c.end.IsZero() && !time.Now().Before(c.end):
+		c.passed = true
+		return TooLate
+	}
+	return Retry
 }
 
 // Hedge takes one more attempt, beside one that runs, out of the number and the budget

@@ -58,6 +58,7 @@ func (p *Policy) stillborn(ctx context.Context) error {
 	}
 	c.fault = Fault{Err: ctx.Err(), NotExecuted: true}
 	p.calls.Add(1)
+	p.untried.Add(1)
 	c.finish(c.stop)
 	return c.Err(ctx.Err())
 }

@@ -94,10 +94,14 @@ func codeOf(s string) Code {
 
 // filled returns f with what its error says by itself: a mark of Never, NotExecuted or
 // After, a refusal by a limiter, a call that a Throttle kept, and a call inside that
-// has made its attempts.
+// has made its attempts. Of several errors in one, that nothing was executed counts only
+// if each says so.
 func (f Fault) filled() Fault {
 	if f.Err == nil {
 		return f
+	}
+	if f.byParts() {
+		f.executed = true
 	}
 	var inner *Error
 	errors.As(f.Err, &inner)
@@ -108,8 +112,8 @@ func (f Fault) filled() Fault {
 	}
 	if inner != nil {
 		in := inner.fault
-		in.Idempotent = false                      // the call outside does more than that
-		f.executed = in.executed && !f.NotExecuted // a mark around it knows better
+		in.Idempotent = false                                    // the call outside does more than that
+		f.executed = f.executed || in.executed && !f.NotExecuted // a mark around it knows better
 		f.merge(in)
 	}
 	var rej *goodput.Rejection
@@ -120,6 +124,30 @@ func (f Fault) filled() Fault {
 		}})
 	}
 	return f
+}
+
+// byParts reports whether the error of f is several, as those of a fan-out, not each of
+// which says that nothing was executed: what one part says is not said of the whole.
+func (f *Fault) byParts() bool {
+	for err := f.Err; err != nil; {
+		switch e := err.(type) {
+		case *marked, *Error: // they know of the whole
+			return false
+		case interface{ Unwrap() []error }:
+			for _, part := range e.Unwrap() {
+				one := Fault{Err: part}.filled()
+				if !one.Unsent && !one.safe(one.row()) || one.executed {
+					return true
+				}
+			}
+			return false
+		case interface{ Unwrap() error }:
+			err = e.Unwrap()
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 // merge adds what in says and f does not. Err and OwnTime are those of f.

@@ -69,6 +69,7 @@ type Policy struct {
 	draw     func() float64 // of tests; nil: the source of the process
 	calls    atomic.Uint64
 	attempts atomic.Uint64
+	untried  atomic.Uint64 // calls that were over before the first attempt
 	stops    [Stops]atomic.Uint64
 }
 

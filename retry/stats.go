@@ -10,13 +10,17 @@ import (
 type Stats struct {
 	Name     string
 	Calls    uint64
-	Attempts uint64        // Calls and their retries and hedges
+	Untried  uint64        // of Calls, those whose context was over before the first attempt
+	Attempts uint64        // of the other Calls, the first ones, and retries and hedges
 	Stops    [Stops]uint64 // calls by how they ended; Answered is the good one
 	Budget   BudgetStats   // also of others that share it
 }
 
 // Retries returns the attempts beyond the first ones.
-func (s *Stats) Retries() uint64 { return max(s.Attempts, s.Calls) - s.Calls }
+func (s *Stats) Retries() uint64 {
+	tried := s.Calls - s.Untried
+	return max(s.Attempts, tried) - tried
+}
 
 // Stats returns what has happened since p was first used.
 func (p *Policy) Stats() Stats {
@@ -24,6 +28,7 @@ func (p *Policy) Stats() Stats {
 	for i := range s.Stops {
 		s.Stops[i] = p.stops[i].Load()
 	}
+	s.Untried = p.untried.Load()
 	s.Attempts = p.attempts.Load()
 	s.Calls = p.calls.Load()
 	return s
@@ -48,8 +53,8 @@ func (p *Policy) Explain() string {
 	}
 	fmt.Fprintf(&b, "budget: %v, %.6g left\n", s.Budget, s.Budget.Left)
 	ratio := 1.0
-	if s.Calls > 0 {
-		ratio = float64(s.Attempts) / float64(s.Calls)
+	if tried := s.Calls - s.Untried; tried > 0 {
+		ratio = float64(s.Attempts) / float64(tried)
 	}
 	fmt.Fprintf(&b, "so far: %d calls, %d attempts (x %.3f)", s.Calls, s.Attempts, ratio)
 	for i, n := range s.Stops {

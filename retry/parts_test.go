@@ -1,0 +1,81 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/goodput/goodput"
+)
+
+// Of several errors in one, that nothing was executed counts only if each says so: a
+// fan-out of which one part could not dial, and another failed after its commit, is not
+// made again. A mark around them knows better.
+func TestPartsOfAnError(t *testing.T) {
+	dial := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+	refused := &goodput.Rejection{RetryAfter: time.Second}
+	shortfall := func(errs ...error) error {
+		_, err := goodput.Gather(context.Background(), goodput.Gathering[int]{Min: len(errs)}, len(errs),
+			func(_ context.Context, i int) (int, error) { return i, errs[i] })
+		return err
+	}
+	for _, c := range []struct {
+		name string
+		err  error
+		want Verdict
+	}{
+		{"one dial", dial, Retryable},
+		{"wrapped", fmt.Errorf("shard 7: %w", dial), Retryable},
+		{"two dials", errors.Join(dial, dial), Retryable},
+		{"a dial and a refusal", errors.Join(dial, refused), Retryable},
+		{"a dial and what is not known", errors.Join(dial, errTest), Final},
+		{"wrapped", fmt.Errorf("of two: %w", errors.Join(errTest, dial)), Final},
+		{"a mark inside", errors.Join(NotExecuted(errTest), errTest), Final},
+		{"marks inside", errors.Join(NotExecuted(errTest), NotExecuted(errTest)), Retryable},
+		{"a mark around", NotExecuted(errors.Join(dial, errTest)), Retryable},
+		{"parts of parts", errors.Join(errors.Join(dial, errTest), dial), Final},
+		{"a fan-out that could not dial, and what it had not begun", shortfall(dial, dial), Final}, // careful
+		{"a fan-out of which a part failed", shortfall(dial, errTest), Final},
+		{"a fan-out of which a part came", shortfall(dial, nil), Final},
+	} {
+		if got := (Fault{Err: c.err}).Verdict(); got != c.want {
+			t.Errorf("%s (%v): %v, want %v", c.name, c.err, got, c.want)
+		}
+		if got := (Fault{Err: c.err, Idempotent: true}).Verdict(); got != Retryable {
+			t.Errorf("%s, idempotent: %v", c.name, got)
+		}
+	}
+}
+
+// A timer that comes late leaves no time for an attempt.
+func TestNoAttemptAfterTheDeadline(t *testing.T) {
+	c := (&Policy{Total: time.Hour}).Begin(context.Background())
+	c.end = time.Now().Add(-time.Nanosecond)
+	if got := c.pause(0); got != TooLate {
+		t.Errorf("after the deadline: %v, want %v", got, TooLate)
+	}
+	c.end = time.Time{}
+	if got := c.pause(0); got != Retry {
+		t.Errorf("without a deadline: %v, want %v", got, Retry)
+	}
+}
+
+// Calls that were over before they began are calls and no attempts.
+func TestUntried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &Policy{Attempts: 2}
+		gone, cancel := context.WithCancel(context.Background())
+		cancel()
+		for range 3 {
+			_ = p.Do(gone, func(context.Context, int) error { return nil })
+		}
+		_ = p.Do(context.Background(), func(context.Context, int) error { return NotExecuted(errTest) })
+		if s := p.Stats(); s.Calls != 4 || s.Untried != 3 || s.Attempts != 2 || s.Retries() != 1 {
+			t.Errorf("%d calls, %d untried, %d attempts, %d retries; want 4, 3, 2, 1", s.Calls, s.Untried, s.Attempts, s.Retries())
+		}
+	})
+}
