@@ -43,7 +43,6 @@ func TestShortfallIsNoRefusalOfTheWhole(t *testing.T) {
 				cancel(refusal)
 			}
 			<-ctx.Done()
-			time.Sleep(time.Millisecond)
 			return 0, errors.New("late")
 		}, false},
 	} {

@@ -184,7 +184,7 @@ func (w *response) detach() {
 // as it is, and the slot ends as failed: 1 ms for a refusal is no service time.
 func isShed(h http.Header) bool {
 	return len(h[rejectedHeader]) > 0 || len(h["X-Envoy-Overloaded"]) > 0 ||
-		len(h["Finagle-Http-Nack"]) > 0 || len(h["Admission-Control"]) > 0
+		len(h["Finagle-Http-Nack"]) > 0 || len(h["Finagle-Http-Nonretryable-Nack"]) > 0 || len(h["Admission-Control"]) > 0
 }
 
 // Unwrap is for http.ResponseController.

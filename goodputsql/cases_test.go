@@ -152,11 +152,58 @@ func TestOneSlotFindsNestedUse(t *testing.T) {
 		_, err := db.ExecContext(t.Context(), "ok")
 		named(t, err, goodputsql.OfRows, "cases_test.go:")
 		var nested *goodputsql.NestedError
-		if errors.As(err, &nested) && !nested.Alone {
+		if errors.As(err, &nested) && !nested.Oldest {
 			t.Error("the contexts have nothing in common, and it says they do")
 		}
 	}
 	empty(t, s, db, pool, lim)
+}
+
+// C139 with contexts that have nothing in common, as of calls that are given a timeout of
+// their own: all ten hold a transaction and want a query. Each ends within its bound with
+// the place of one that holds. A wait in which connections come back says no such thing.
+func TestC139ContextsOfTheirOwn(t *testing.T) {
+	for _, moves := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			const slots = 10
+			s, lim := &server{}, goodput.New(goodput.Config{Limit: limit.Fixed(slots), Depth: 2 * slots, MaxWait: 200 * time.Millisecond, Service: time.Millisecond})
+			db, pool := s.behind(t, lim, goodputsql.Config{})
+			var begun, ended sync.WaitGroup
+			begun.Add(slots)
+			for i := range slots {
+				ended.Go(func() {
+					outer, cancel := context.WithTimeout(context.Background(), time.Second)
+					defer cancel()
+					tx, err := db.BeginTx(outer, nil)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					defer tx.Rollback() //nolint:errcheck // there is nothing to keep
+					begun.Done()
+					begun.Wait()
+					if moves && i == 0 {
+						time.Sleep(50 * time.Millisecond)
+						return // the others take turns on what it gives back
+					}
+					inner, stop := context.WithTimeout(outer, 500*time.Millisecond)
+					defer stop()
+					_, err = db.ExecContext(inner, "sleep 150ms")
+					var nested *goodputsql.NestedError
+					switch {
+					case err == nil:
+					case moves && errors.As(err, &nested):
+						t.Errorf("connections came back while it waited: %v", err)
+					case !moves && (!errors.As(err, &nested) || !nested.Oldest || nested.Holder.Kind != goodputsql.OfTx):
+						t.Errorf("the error does not name a holder: %v", err)
+					}
+				})
+			}
+			ended.Wait()
+			synctest.Wait()
+			empty(t, s, db, pool, lim)
+		})
+	}
 }
 
 // A statement that runs is in nobody's way but as load is: a refusal beside it is just that.

@@ -61,7 +61,8 @@
 // Rows, and what BeginTx and Conn return, mark no context. Who has them open and asks for
 // more waits, within its deadline or the bound of the limiter (goodput.Config.MaxWait), and
 // then gets a *NestedError too, if the holder came with the same context, or one that ends
-// with it. With a limit of 1 all such code shows at once, whatever the contexts: run the
+// with it; and, whatever the contexts, if nobody gave a connection back while it waited: then
+// with the place that took the oldest. With a limit of 1 all such code shows at once: run the
 // tests of a service with limit.Fixed(1), and with goodput.NoQueue where nothing runs in
 // parallel.
 //

@@ -70,11 +70,13 @@ type hold struct {
 type holds struct {
 	sync.Mutex
 	first, last *hold
-	n           int           // in the list
-	answer      chan struct{} // closed when the next one ends well; nil if nobody waits for that
-	long        uint64        // were held for LongHold
-	cut         uint64        // were held for MaxHold
-	overdue     int           // in the list, without a slot
+	n           int                       // in the list
+	ended       atomic.Uint64             // have left the list
+	at          [remembered]time.Duration // when each of the latest did, by its number
+	answer      chan struct{}             // closed when the next one ends well; nil if nobody waits for that
+	long        uint64                    // were held for LongHold
+	cut         uint64                    // were held for MaxHold
+	overdue     int                       // in the list, without a slot
 	timer       *time.Timer
 	running     bool
 	limit       int // the idle connections that the pool was told to keep
@@ -100,10 +102,11 @@ func (s site) String() string {
 func (h *hold) begin(ctx context.Context, db *DB, kind Kind, at site) error {
 	h.db, h.kind, h.at, h.ctx, h.scope = db, kind, at, ctx, ctx.Done()
 	h.span = goodput.Downstream(ctx)
+	ended := db.holds.ended.Load()
 	var err error
 	if h.slot, err = db.lim.Acquire(ctx); err != nil {
 		h.span.End()
-		return db.refused(ctx, err, at)
+		return db.refused(ctx, err, at, ended)
 	}
 	if kind == OfDo || kind == OfTx {
 		h.ctx = h.slot.Context(h.ctx)

@@ -35,6 +35,8 @@ func (db *DB) delist(h *hold, good bool) bool {
 	l := &db.holds
 	l.Lock()
 	defer l.Unlock()
+	l.at[l.ended.Load()%remembered] = db.now()
+	l.ended.Add(1)
 	if h.prev != nil {
 		h.prev.next = h.next
 	} else {
@@ -155,10 +157,30 @@ func (db *DB) settle() {
 	}
 }
 
-// inTheWay returns a hold of the same request as a context with that Done; or else, where
-// there is but one slot, the one that has it, and true. A statement that runs waits for nobody,
-// so it is in nobody's way but as load is.
-func (db *DB) inTheWay(scope <-chan struct{}, one bool) (holder Hold, alone bool) {
+// remembered is of how many connections that came back it is known when: more than most
+// limits, so that those who end a wait for each other together do not hide it.
+const remembered = 1024
+
+// stuck reports whether nobody gave a connection back in a wait that ends now, while the
+// number of those that had was ended at first; in the first nine tenths of it, that is, for
+// those that wait for each other leave together at the end, and then give back.
+func (db *DB) stuck(ended uint64, waited time.Duration) bool {
+	l := &db.holds
+	l.Lock()
+	defer l.Unlock()
+	switch n := l.ended.Load() - ended; {
+	case waited == 0, n > remembered:
+		return false
+	case n == 0:
+		return true
+	}
+	return l.at[ended%remembered] > db.now()-waited/10
+}
+
+// inTheWay returns a hold of the same request as a context with that Done; or else, if
+// nothing moves, the oldest, and true. A statement that runs waits for nobody, so it is in
+// nobody's way but as load is.
+func (db *DB) inTheWay(scope <-chan struct{}, stuck bool) (holder Hold, oldest bool) {
 	l := &db.holds
 	l.Lock()
 	defer l.Unlock()
@@ -168,7 +190,7 @@ func (db *DB) inTheWay(scope <-chan struct{}, one bool) (holder Hold, alone bool
 		case h.kind == OfExec:
 		case scope != nil && h.scope == scope:
 			return h.describe(db.now()), false
-		case one && first == nil:
+		case stuck && first == nil:
 			first = h
 		}
 	}

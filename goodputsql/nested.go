@@ -14,9 +14,11 @@ type NestedError struct {
 	Site   string // file:line of the call that asked for another
 	Err    error  // a *goodput.Rejection, if the call was refused or has waited; nil if it failed at once
 
-	// Alone says that the limit is 1 and the contexts have nothing in common: Holder has the only
-	// slot, and whether the call waits for itself is for the reader to see.
-	Alone bool
+	// Oldest says that nothing shows Holder to be of the same request. It is the oldest of those
+	// that had all the connections, and gave none back, for as long as the call waited, as
+	// those do that wait for each other; or the only one, if the limit is 1. Whether the
+	// call waits for itself is for the reader to see.
+	Oldest bool
 }
 
 // Error says who waits for whom.
@@ -25,8 +27,8 @@ func (e *NestedError) Error() string {
 	case e.Err == nil:
 		return fmt.Sprintf("goodputsql: the call at %s is inside the transaction of %s and would run outside of it, on another connection: use the *sql.Tx",
 			e.Site, e.Holder.Site)
-	case e.Alone:
-		return fmt.Sprintf("goodputsql: the call at %s found no connection, %s, taken at %s, has had the only one for %v: %v",
+	case e.Oldest:
+		return fmt.Sprintf("goodputsql: the call at %s found no connection, and while it waited nobody gave one back; the oldest, %s taken at %s, has had one for %v: does it wait for a second? %v",
 			e.Site, e.Holder.Kind, e.Holder.Site, e.Holder.For, e.Err)
 	}
 	return fmt.Sprintf("goodputsql: the call at %s found no connection while %s of the same request, taken at %s, has had one for %v: %v",
@@ -62,15 +64,17 @@ func (r *ride) with(ctx context.Context) context.Context {
 }
 
 // refused returns what the caller is told whom the limiter did not admit. It is the
-// refusal, unless a connection of the same request is in the way: then who has it.
-func (db *DB) refused(ctx context.Context, err error, at site) error {
+// refusal, unless a connection of the same request is in the way: then who has it. ended is
+// how many had been given back when the call began.
+func (db *DB) refused(ctx context.Context, err error, at site, ended uint64) error {
 	var r *goodput.Rejection
 	if !errors.As(err, &r) || r.Outcome == goodput.Cancelled {
 		return err
 	}
-	holder, alone := db.inTheWay(ctx.Done(), r.Limit == 1)
+	stuck := r.Limit == 1 || db.stuck(ended, r.Waited)
+	holder, oldest := db.inTheWay(ctx.Done(), stuck)
 	if holder == (Hold{}) {
 		return err
 	}
-	return &NestedError{Holder: holder, Site: at.String(), Err: err, Alone: alone}
+	return &NestedError{Holder: holder, Site: at.String(), Err: err, Oldest: oldest}
 }
