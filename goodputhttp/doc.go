@@ -1,4 +1,5 @@
-// Package goodputhttp puts a goodput.Limiter in front of an HTTP handler.
+// Package goodputhttp puts a goodput.Limiter in front of an HTTP handler, and one in front
+// of each service that is called over HTTP: see Client below.
 //
 //	http.Handle("/search", goodputhttp.Handler(lim, search))
 //
