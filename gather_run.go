@@ -133,37 +133,47 @@ func (f *fanOut[T]) one(i int) {
 		var none T
 		if value := recover(); value != nil {
 			p := &Panic{Index: i, Value: value, Stack: debug.Stack()}
-			f.returned(i, none, p, p)
+			f.returned(i, none, p, Failed, p)
 			return
 		}
-		f.returned(i, none, errUnwound, nil)
+		f.returned(i, none, errUnwound, Failed, nil)
 		go f.work() // runtime.Goexit takes this goroutine with it
 	}()
 	v, err := f.call(f.ctx, i)
+	o := Completed
+	switch {
+	case err == nil:
+	case errors.Is(err, ErrRejected): // here, because an error may panic when it is asked: a nil that has a type
+		o = Rejected
+	default:
+		o = Failed
+	}
 	returned = true
-	f.returned(i, v, err, nil)
+	f.returned(i, v, err, o, nil)
 }
 
-// returned notes how call i ended; p is its panic.
-func (f *fanOut[T]) returned(i int, v T, err error, p *Panic) {
+// returned notes how call i ended, as o; p is its panic.
+func (f *fanOut[T]) returned(i int, v T, err error, o Outcome, p *Panic) {
 	f.mu.Lock()
-	if f.keep(i, v, err, p) {
+	if f.keep(i, v, err, o, p) {
 		f.leave()
 		f.mu.Unlock()
 		return
 	}
 	f.mu.Unlock()
+	defer func() { // Discard may end the goroutine
+		f.mu.Lock()
+		f.leave()
+		f.mu.Unlock()
+	}()
 	if f.Discard != nil {
 		f.Discard(i, v, err)
 	}
-	f.mu.Lock()
-	f.leave()
-	f.mu.Unlock()
 }
 
 // keep writes how call i ended, unless it is over, and ends the gathering if that decides
 // it. The caller holds the lock.
-func (f *fanOut[T]) keep(i int, v T, err error, p *Panic) bool {
+func (f *fanOut[T]) keep(i int, v T, err error, o Outcome, p *Panic) bool {
 	switch {
 	case f.over:
 		if f.panicked == nil {
@@ -182,10 +192,6 @@ func (f *fanOut[T]) keep(i int, v T, err error, p *Panic) bool {
 		f.expire()
 		return false
 	default:
-		o := Failed
-		if errors.Is(err, ErrRejected) {
-			o = Rejected
-		}
 		f.state[i] = o
 		f.missing = append(f.missing, Missing{Index: i, Outcome: o, Err: err})
 	}

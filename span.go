@@ -7,8 +7,17 @@ import (
 )
 
 // A Span is the time in which the work of a slot is elsewhere: in something that has a
-// limit of its own, or waiting for it. The zero Span is over.
-type Span struct{ of *absence }
+// limit of its own, or waiting for it. The zero Span is over. It must not be copied, which
+// go vet reports.
+type Span struct {
+	of *absence
+	_  noCopy
+}
+
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
 
 // Downstream says that the work of ctx goes elsewhere now, until the Span is ended:
 //
@@ -33,7 +42,7 @@ func Downstream(ctx context.Context) Span {
 	if a != nil {
 		a.begin()
 	}
-	return Span{a}
+	return Span{of: a}
 }
 
 // End ends the span. Only the first call on the same variable counts. A span that is
@@ -68,6 +77,10 @@ func (a *absence) begin() {
 
 func (a *absence) end() {
 	a.mu.Lock()
+	if a.open == 0 { // a copy was ended as well
+		a.mu.Unlock()
+		return
+	}
 	if a.open--; a.open == 0 {
 		a.total += max(a.l.now()-a.since, 0)
 	}

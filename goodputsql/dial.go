@@ -60,17 +60,17 @@ type dial struct {
 
 // connect gets a connection from the pool. While all is well that is what the pool does;
 // once an attempt has failed, one at a time.
-func (db *DB) connect(ctx context.Context) (*sql.Conn, error) {
+func (db *DB) connect(ctx context.Context, began time.Duration) (*sql.Conn, error) {
 	d := &db.dial
 	if !d.trouble.Load() {
-		return db.attempt(ctx, false)
+		return db.attempt(ctx, began, false)
 	}
 	until := time.Duration(0) // how long we wait, once we do
 	d.Lock()
 	for {
 		if d.failures == 0 {
 			d.Unlock()
-			return db.attempt(ctx, false)
+			return db.attempt(ctx, db.now(), false)
 		}
 		// Nobody else takes idle connections meanwhile, so what is seen is there. Who waits
 		// for them goes first.
@@ -90,7 +90,7 @@ func (db *DB) connect(ctx context.Context) (*sql.Conn, error) {
 		if busy == nil && now >= d.next {
 			d.busy = make(chan struct{})
 			d.Unlock()
-			conn, err := db.attempt(ctx, true)
+			conn, err := db.attempt(ctx, now, true)
 			if err == nil || ctx.Err() != nil {
 				return conn, err
 			}
@@ -137,8 +137,11 @@ func pause(ctx context.Context, busy, back <-chan struct{}, wait time.Duration) 
 	return nil
 }
 
-// attempt asks the pool, and keeps what came of it. alone says that nobody else asks.
-func (db *DB) attempt(ctx context.Context, alone bool) (*sql.Conn, error) {
+// attempt asks the pool, and keeps what came of it. One that took as long as a first pause
+// and ended with the deadline of its caller has failed as well: packets that are dropped, as
+// by a firewall or a node that is gone, are answered by nothing else. alone says that
+// nobody else asks; it began at an instant.
+func (db *DB) attempt(ctx context.Context, began time.Duration, alone bool) (*sql.Conn, error) {
 	seen := db.dial.seen.Load()
 	if alone {
 		defer func() {
@@ -149,7 +152,7 @@ func (db *DB) attempt(ctx context.Context, alone bool) (*sql.Conn, error) {
 		}()
 	}
 	conn, err := db.pool.Conn(ctx)
-	if err != nil && ctx.Err() == nil {
+	if err != nil && (ctx.Err() == nil || ctx.Err() == context.DeadlineExceeded && db.now()-began >= firstPause) {
 		db.dial.failed(db, seen, err)
 	} else if err == nil && alone {
 		db.dial.Lock()

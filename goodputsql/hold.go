@@ -127,7 +127,7 @@ func (h *hold) connect() error {
 			h.leave(errUnwound)
 		}
 	}()
-	conn, err := h.db.connect(h.ctx)
+	conn, err := h.db.connect(h.ctx, h.since)
 	got = true
 	if err != nil {
 		h.over.Store(true)
@@ -167,7 +167,7 @@ func (h *hold) again(err error, left *int) (bool, error) {
 		return false, err
 	}
 	h.conn.Close() //nolint:errcheck // database/sql has closed it
-	conn, err := h.db.connect(h.ctx)
+	conn, err := h.db.connect(h.ctx, h.db.now())
 	if err != nil {
 		return false, err
 	}
