@@ -3,6 +3,8 @@ package goodput
 import (
 	"context"
 	"errors"
+	"net"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -52,5 +54,41 @@ func TestShortfallIsNoRefusalOfTheWhole(t *testing.T) {
 		if err == nil || errors.Is(err, ErrRejected) != c.want {
 			t.Errorf("%s: %v matches ErrRejected %v, want %v", c.name, err, !c.want, c.want)
 		}
+	}
+}
+
+// A nil with a type is an error that panics when it is asked what it is. It is a panic of
+// its call, which goes on in the caller, and not the end of the process.
+func TestErrorThatPanicsWhenAsked(t *testing.T) {
+	defer func() {
+		p, ok := recover().(*Panic)
+		if !ok || p.Index != 1 {
+			t.Errorf("recovered %v, want the *Panic of call 1", p)
+		}
+	}()
+	_, err := Gather(context.Background(), Gathering[int]{Min: 2}, 2, func(_ context.Context, i int) (int, error) {
+		var none *net.OpError
+		if i == 1 {
+			return 0, none
+		}
+		return i, nil
+	})
+	t.Errorf("returned %v", err)
+}
+
+// A Discard that ends its goroutine, as t.Fatal does, leaves nothing to wait for.
+func TestDiscardThatDoesNotReturn(t *testing.T) {
+	got, err := Gather(context.Background(), Gathering[int]{Min: 1, Enough: 1, Discard: func(int, int, error) { runtime.Goexit() }}, 2,
+		func(ctx context.Context, i int) (int, error) {
+			if i == 1 {
+				<-ctx.Done()
+			}
+			return i, nil
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := got.Wait(t.Context()); err != nil || got.Left() != 0 {
+		t.Errorf("%v, %d left", err, got.Left())
 	}
 }

@@ -22,6 +22,9 @@ const (
 	// CPUs: a container of 500m runs 2. It is not runtime.NumCPU, which knows nothing of
 	// quotas.
 	//
+	// A task that costs more than GOMAXPROCS costs all of it. One that waits while it falls
+	// below its cost is refused as too_costly; handed in again it runs.
+	//
 	// The law that the limiter was made with is replaced, so say the same there. What
 	// Limiter.SetLimit or Reconfigure say holds until GOMAXPROCS changes.
 	GOMAXPROCS Size = iota

@@ -95,7 +95,8 @@ func Start[T any](ctx context.Context, p *Pool, w goodput.Work, fn func(context.
 // could be held by tasks that wait for one. This holds as well if there is a task of
 // another pool in between. What costs more than the slot that is held, and a second Do
 // of the same task at the same time, asks the limiter like any other: its wait is bounded
-// by the deadline or Config.MaxWait.
+// by the deadline or Config.MaxWait. What runs within the slot of a task must not wait for
+// the end of that task: neither would end.
 func Do[T any](ctx context.Context, p *Pool, w goodput.Work, fn func(context.Context) (T, error)) (T, error) {
 	var none T
 	w, cost := p.admit(w)
