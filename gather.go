@@ -22,8 +22,8 @@ import (
 type Gathering[T any] struct {
 	// Min is how many results make an answer; fewer are a *Shortfall: 1 to 2^20. Default
 	// 1, so that an answer without any part is never taken for one; what came is returned
-	// with the Shortfall, and who can do with nothing ignores that. With n = 0 nothing is
-	// needed.
+	// with the Shortfall, and who can do with nothing ignores that. With n = 0 and no Min
+	// nothing is needed.
 	Min int
 
 	// Enough ends the gathering when so many results have come: Min to 2^20, where more

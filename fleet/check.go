@@ -57,7 +57,7 @@ func Check(c Claim) []string {
 		return []string{fmt.Sprintf("a limit of 0 refuses everything: up to %s each fit %s", number(each), c.has())}
 	case 2*peak <= units:
 		// Half is a matter of taste: what a rolling update needs is in the peak already.
-		return []string{fmt.Sprintf("%s = %s leave more than half of %s unused: up to %s each fit",
+		return []string{fmt.Sprintf("%s = %s leave half of %s or more unused: up to %s each fit",
 			c.factors(c.Surge > 0, true), number(peak), c.has(), number(each))}
 	}
 	return nil

@@ -189,7 +189,7 @@ func TestCheck(t *testing.T) {
 			Claim{Units: 200, Limit: 1, Instances: 50, Workers: 8},
 			"50 instances x 8 workers = 400 processes > the 200 of the resource: not even 1 each, so run fewer or put a pooler between",
 		},
-		{Claim{Units: 100, Limit: 50, Instances: 1}, "1 instance x 50 = 50 leave more than half of the 100 of the resource unused: up to 100 each fit"},
+		{Claim{Units: 100, Limit: 50, Instances: 1}, "1 instance x 50 = 50 leave half of the 100 of the resource or more unused: up to 100 each fit"},
 		{Claim{Units: 100, Limit: 51, Instances: 1}, ""},
 		{Claim{Units: 100, Instances: 2}, "a limit of 0 refuses everything: up to 50 each fit the 100 of the resource"},
 		{Claim{Units: 100, Limit: 5}, "a fleet of 0 instances is out of range: 1 to 16384"},
