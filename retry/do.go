@@ -10,9 +10,13 @@ import (
 // of fn ends with the attempt; attempt counts from 1. A context that is over when Do is
 // called is an Error with no attempt.
 //
-// What an error of fn means, fn says: see Fault.Mark, Never, NotExecuted and After; the
-// rest is the table of Fault.Verdict. A call that is not marked by Idempotent is repeated only after
-// an attempt that was certainly not executed. A panic of fn goes on.
+// What an error of fn means, fn says: see Fault.Mark, Never, NotExecuted, Executed and
+// After; the rest is the table of Fault.Verdict. A call that is not marked by Idempotent is
+// repeated only after an attempt that was certainly not executed. A panic of fn goes on.
+//
+// What an error promises is taken for all that fn did, so fn is one call, or marks with
+// Executed the errors that come after a part of its work. An fn that charges and then calls
+// something that refuses is otherwise repeated, and charges again.
 //
 // Inside an attempt of another call, Do makes one attempt, unless Policy.Multiply: the
 // outermost call repeats.

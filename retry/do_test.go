@@ -244,6 +244,16 @@ func TestEarlierDeadline(t *testing.T) {
 			}
 			cancel()
 		}
+		// It decides about the wait as well.
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		start := time.Now()
+		err := (&Policy{Total: 3 * time.Second}).Do(ctx, func(context.Context, int) error {
+			return After(NotExecuted(errTest), 2500*time.Millisecond)
+		})
+		if e := stopOf(t, err); e.Stop != TooLate || e.Left != 2*time.Second || time.Since(start) != 0 {
+			t.Errorf("a hint beyond it and within Total: %v after %v", err, time.Since(start))
+		}
 	})
 }
 

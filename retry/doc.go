@@ -10,7 +10,8 @@
 // A call is made again only after an attempt that was certainly not executed: nothing
 // was sent, or the server says so. A call that may be executed twice is marked,
 // p.Do(retry.Idempotent(ctx), read), and is made again after most failures that may
-// pass. The table of what each status, gRPC code and error allows is in table.go, with
+// pass. Do knows of the function only its error, so the function is one call, or marks with
+// Executed what fails after it has done something. The table of what each status, gRPC code and error allows is in table.go, with
 // its reasons; Policy.Classify replaces it.
 //
 // # How much is added

@@ -109,7 +109,7 @@ func TestErrorSentences(t *testing.T) {
 
 // The marks of fn, also two of them, and around what was wrapped.
 func TestMarks(t *testing.T) {
-	if Never(nil) != nil || NotExecuted(nil) != nil || After(nil, 1) != nil {
+	if Never(nil) != nil || NotExecuted(nil) != nil || After(nil, 1) != nil || Executed(nil) != nil {
 		t.Error("a mark of nil is not nil")
 	}
 	both := After(errors.Join(NotExecuted(errTest)), 400*24*time.Hour)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/goodput/goodput"
 	"github.com/goodput/goodput/retry"
 )
 
@@ -48,6 +49,40 @@ func ExamplePolicy_Do_notIdempotent() {
 	var e *retry.Error
 	fmt.Println(attempts, errors.As(err, &e) && e.Stop == retry.Permanent)
 	// Output: 2 true
+}
+
+// A function that does more than one thing says what was done before the part that failed:
+// that a limiter refused the second step is no reason to charge again.
+func ExampleExecuted() {
+	p := &retry.Policy{Name: "orders", Backoff: time.Millisecond}
+	refused := &goodput.Rejection{Limiter: "mail", Reason: goodput.QueueFull, RetryAfter: time.Millisecond}
+
+	charged := 0
+	err := p.Do(context.Background(), func(ctx context.Context, attempt int) error {
+		charged++ // the first step has succeeded
+		return retry.Executed(refused)
+	})
+	fmt.Println(charged, errors.Is(err, goodput.ErrRejected))
+	// Output: 1 true
+}
+
+// What a policy does, and what came of it.
+func ExamplePolicy_Explain() {
+	p := &retry.Policy{Backoff: time.Millisecond, Total: 2 * time.Second}
+
+	_ = p.Do(retry.Idempotent(context.Background()), func(ctx context.Context, attempt int) error {
+		if attempt == 1 {
+			return errors.New("connection reset")
+		}
+		return nil
+	})
+	fmt.Print(p.Explain())
+	// Output:
+	// attempts: at most 3, the n-th retry after 0 to min(1ms x 2^(n-1), 10s), all within 2s
+	// hints: a server is waited for up to 1m0s
+	// nested: one attempt inside an attempt of a call outside
+	// budget: 1 of max(0.1 x 1 calls, 10) retries in 10s, 9 left
+	// so far: 1 calls, 2 attempts (x 2.000), 1 answered
 }
 
 // An adapter of a protocol makes the attempts itself.

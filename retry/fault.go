@@ -24,7 +24,7 @@ type Fault struct {
 	OwnTime     bool  // the attempt had less time than its call: that it took too long does not end the call
 	Hint        Hint  // what the server said about when
 
-	executed bool // an attempt of a call inside may have been, whatever its last one was
+	executed bool // Executed, or an attempt of a call inside may have been, whatever its last one was
 }
 
 // A Code is a status of gRPC: retry.Code(status.Code(err)).
@@ -92,8 +92,8 @@ func codeOf(s string) Code {
 	return 2 // UNKNOWN, as in gRPC for a status that is none
 }
 
-// filled returns f with what its error says by itself: a mark of Never, NotExecuted or
-// After, a refusal by a limiter, a call that a Throttle kept, and a call inside that
+// filled returns f with what its error says by itself: a mark of Never, NotExecuted, Executed
+// or After, a refusal by a limiter, a call that a Throttle kept, and a call inside that
 // has made its attempts. Of several errors in one, that nothing was executed counts only
 // if each says so.
 func (f Fault) filled() Fault {
@@ -108,6 +108,7 @@ func (f Fault) filled() Fault {
 	// What an error inside inner says of itself, inner has heard.
 	var m *marked
 	if errors.As(f.Err, &m) && (inner == nil || errors.As(m.err, &inner)) {
+		f.executed = f.executed || m.fault.executed
 		f.merge(m.fault)
 	}
 	if inner != nil {

@@ -27,6 +27,7 @@ func (f Fault) Mark(err error) error {
 		return nil
 	}
 	if in := (*marked)(nil); errors.As(err, &in) {
+		f.executed = f.executed || in.fault.executed && !f.NotExecuted // the outer one knows better
 		f.merge(in.fault)
 	}
 	f.Err = nil
@@ -41,6 +42,17 @@ func Never(err error) error { return Fault{Hint: Hint{Never: true}}.Mark(err) }
 // done: another attempt is safe. nil stays nil.
 func NotExecuted(err error) error { return Fault{NotExecuted: true}.Mark(err) }
 
+// Executed marks err, of a function that Do calls, as one after which some of its work was
+// done, whatever err says of itself: another attempt is safe only if the call is
+// idempotent. It is for a function that does more than one thing: what the second one could
+// not even dial, or was refused, says nothing of the first. nil stays nil.
+//
+//	if err := charge(ctx); err != nil {
+//		return err
+//	}
+//	return retry.Executed(ship(ctx))
+func Executed(err error) error { return Fault{executed: true}.Mark(err) }
+
 // After marks err, of a function that Do calls, as one for which another attempt makes
 // no sense before a time: a hint, as Retry-After is. nil stays nil.
 func After(err error, wait time.Duration) error {
@@ -51,7 +63,8 @@ type idempotentKey struct{}
 
 // Idempotent marks the calls made with ctx: executing one twice does no more than
 // executing it once. Without the mark a call is tried again only if it was certainly
-// not executed: nothing was sent, or the server says so.
+// not executed: nothing was sent, or the server says so. That is taken of all that the
+// function did: see Executed if it does more than one thing.
 //
 //	err := p.Do(retry.Idempotent(ctx), read)
 func Idempotent(ctx context.Context) context.Context {

@@ -37,6 +37,13 @@ func TestPartsOfAnError(t *testing.T) {
 		{"a mark inside", errors.Join(NotExecuted(errTest), errTest), Final},
 		{"marks inside", errors.Join(NotExecuted(errTest), NotExecuted(errTest)), Retryable},
 		{"a mark around", NotExecuted(errors.Join(dial, errTest)), Retryable},
+		{"a dial after something was done", Executed(dial), Final},
+		{"a refusal after it", fmt.Errorf("step 2: %w", Executed(refused)), Final},
+		{"a hint around that", After(Executed(dial), time.Second), Final},
+		{"a mark that knows less", Executed(NotExecuted(errTest)), Final},
+		{"a mark that knows better", NotExecuted(Executed(errTest)), Retryable},
+		{"a call inside, after something was done", Executed(&Error{Err: dial, fault: Fault{NotExecuted: true}}), Final},
+		{"a part that was done", errors.Join(dial, Executed(dial)), Final},
 		{"parts of parts", errors.Join(errors.Join(dial, errTest), dial), Final},
 		{"a fan-out that could not dial, and what it had not begun", shortfall(dial, dial), Final}, // careful
 		{"a fan-out of which a part failed", shortfall(dial, errTest), Final},

@@ -177,6 +177,15 @@ func TestAttemptNumbers(t *testing.T) {
 		if s := p.Stats(); s.Budget.Calls != 1 {
 			t.Errorf("%d calls: the retry of somebody else is a call here", s.Budget.Calls)
 		}
+		// A call that repeats by itself is one for its budget in the first attempt of the call
+		// outside, and a part of a retry in the others.
+		inner := &Policy{Multiply: true, Attempts: 1}
+		_ = (&Policy{}).Do(t.Context(), func(ctx context.Context, _ int) error {
+			return NotExecuted(inner.Do(ctx, fails))
+		})
+		if s := inner.Stats(); s.Calls != 3 || s.Budget.Calls != 1 {
+			t.Errorf("%d calls inside, %d of them for the budget, want 3 and 1", s.Calls, s.Budget.Calls)
+		}
 	})
 }
 

@@ -325,6 +325,10 @@ func TestC072Markers(t *testing.T) {
 			t.Errorf("%s: %+v is %v, want not executed %v, shed %v, never %v and %v",
 				row.name, f, f.Verdict(), row.notExecuted, row.shed, row.never, row.want)
 		}
+		// Ours are spread where they are made.
+		if ours := strings.HasPrefix(row.name, "ours"); f.Hint.Exact != (ours && f.Hint.Said) {
+			t.Errorf("%s: %+v, exact only if it is ours", row.name, f.Hint)
+		}
 	}
 }
 

@@ -86,11 +86,11 @@ func (m *memory) since(now time.Duration, kind int, buckets int64) (n int) {
 }
 
 // steps plays data on a budget and a throttle and on their models: a byte is how far
-// time goes, also backwards and far ahead, the next one what happens.
-func steps(t *testing.T, data []byte) {
+// time goes, also backwards and far ahead, the next one what happens. k is of the throttle.
+func steps(t *testing.T, k float64, data []byte) {
 	const length = 1000
 	b := Budget{Ratio: 0.25, Reserve: 2, Window: length}
-	th := Throttle{K: 2, Window: length}
+	th := Throttle{K: k, Window: length}
 	budget, throttle := memory{length: length}, memory{length: length}
 	now, high := time.Duration(0), time.Duration(math.MinInt64)
 	for ; len(data) >= 2; data = data[2:] {
@@ -121,11 +121,11 @@ func steps(t *testing.T, data []byte) {
 			}
 		}
 		r, a := float64(throttle.count(high, requested)), float64(throttle.count(high, accepted))
-		p := min(0.9, max(0, (r-2*a)/(r+1)))
+		p := min(0.9, max(0, (r-k*a)/(r+1)))
 		if r, a := float64(throttle.since(high, requested, 2)), float64(throttle.since(high, accepted, 2)); r >= 100 {
-			q := max(0, (r-2*a)/(r+1))
+			q := max(0, (r-k*a)/(r+1))
 			if q > 0 {
-				q += 2 / math.Sqrt(r)
+				q += k / math.Sqrt(r)
 			}
 			p = min(p, q)
 		}
@@ -153,7 +153,8 @@ func FuzzAgainstTheModel(f *testing.F) {
 	f.Add([]byte{0, 0, 50, 1, 99, 1, 1, 1, 201, 2, 250, 1, 99, 3})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) <= 4000 {
-			steps(t, data)
+			steps(t, 2, data)
+			steps(t, 1.5, data)
 		}
 	})
 }
@@ -162,15 +163,23 @@ func TestAgainstTheModel(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
-	for range 300 {
-		data := make([]byte, 400)
-		for i := range data {
-			data[i] = byte(rng.Uint32())
-			if i%2 == 0 && rng.IntN(20) > 0 {
-				data[i] %= 60 // mostly a few per bucket
+	for _, c := range []struct {
+		runs, bytes, jump int
+		apart             byte
+	}{
+		{300, 400, 20, 60},  // mostly a few per bucket
+		{100, 1600, 400, 2}, // some 200 per bucket: the latest two are judged by themselves
+	} {
+		for i := range c.runs {
+			data := make([]byte, c.bytes)
+			for i := range data {
+				data[i] = byte(rng.Uint32())
+				if i%2 == 0 && rng.IntN(c.jump) > 0 {
+					data[i] %= c.apart
+				}
 			}
+			steps(t, []float64{2, 1.5, 4}[i%3], data)
 		}
-		steps(t, data)
 	}
 }
 
