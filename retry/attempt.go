@@ -28,11 +28,20 @@ func attemptOf(ctx context.Context) *attemptContext {
 	return a
 }
 
+// mostNumber is the highest number of an attempt that is taken from others: three digits, as
+// in the headers.
+const mostNumber = 999
+
 // WithAttempt returns a context for the work of a request that came as the n-th attempt
-// of its client, n from 1: what is called with it counts on from there, so that those
-// further down know a retry when they see one.
+// of its client, n from 1 to 999 or what is nearest: what is called with it counts on from
+// there, so that those further down know a retry when they see one. What is called inside an
+// attempt of a call of this process stays so.
 func WithAttempt(ctx context.Context, n int) context.Context {
-	return &attemptContext{ctx, nil, max(n, 1)}
+	a := &attemptContext{Context: ctx, number: min(max(n, 1), mostNumber)}
+	if outer := attemptOf(ctx); outer != nil {
+		a.call = outer.call
+	}
+	return a
 }
 
 // AttemptFrom returns the number of the attempt that ctx belongs to, from 1: of Do, of

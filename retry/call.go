@@ -216,8 +216,12 @@ func (c *Call) pause(d time.Duration) Stop {
 }
 
 // Hedge takes one more attempt, beside one that runs, out of the number and the budget
-// of the call, and reports whether there was one. It does not wait.
+// of the call, and reports whether there was one. It does not wait. After the end of the
+// call or its deadline, and when the caller has left, there is none.
 func (c *Call) Hedge() bool {
+	if c.over.Load() || c.ctx.Err() != nil || !c.end.IsZero() && !time.Now().Before(c.end) {
+		return false
+	}
 	if c.nested || c.attempt >= c.settings.attempts || !c.settings.budget.Spend() {
 		return false
 	}

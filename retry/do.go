@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Do calls fn until it succeeds or another attempt is not allowed, and returns nil or an
+// Do calls fn until it succeeds or another attempt is not allowed, and returns nil, or an
 // *Error that wraps the error of the last attempt and says why there was no other. ctx
 // of fn ends with the attempt; attempt counts from 1. A context that is over when Do is
 // called is an Error with no attempt.
@@ -21,7 +21,8 @@ import (
 // Inside an attempt of another call, Do makes one attempt, unless Policy.Multiply: the
 // outermost call repeats.
 //
-// The error is that of fn, as it is, if Policy.Classify says that it is an Answer.
+// The error is that of fn, as it is, if it is an Answer by Policy.Classify or the table, as a
+// marked 404 is: the service has done its part.
 func (p *Policy) Do(ctx context.Context, fn func(ctx context.Context, attempt int) error) error {
 	if ctx.Err() != nil {
 		return p.stillborn(ctx)

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/goodput/goodput"
 )
 
 // An Error says why a call has failed and is not tried again. It wraps the error of the
 // last attempt and, if the caller has left or the deadline has passed, that of a context.
+// It matches goodput.ErrRejected only if no attempt can have been executed.
 type Error struct {
 	Name     string // of the Policy
 	Stop     Stop
@@ -114,10 +117,11 @@ func rounded(d time.Duration) time.Duration {
 }
 
 // Unwrap returns the error of the last attempt and that of the context, as far as there
-// are any.
+// are any. A refusal of the last attempt is in Err only if an attempt before it may have been
+// executed: who is told goodput.ErrRejected may send the whole again.
 func (e *Error) Unwrap() []error {
 	var all []error
-	if e.Err != nil {
+	if e.Err != nil && !(e.fault.executed && errors.Is(e.Err, goodput.ErrRejected)) {
 		all = append(all, e.Err)
 	}
 	if e.ctx != nil && !errors.Is(e.Err, e.ctx) {

@@ -3,6 +3,7 @@ package retry
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -133,6 +134,12 @@ func TestMarks(t *testing.T) {
 	f = Fault{Err: HTTPFault(404, nil, time.Now()).Mark(errTest)}.filled()
 	if v, _ := f.judge(); v != Answer || f.Status != 404 {
 		t.Errorf("404: %v %+v", v, f)
+	}
+	for status, want := range map[int]Verdict{200: Retryable, 304: Retryable, 399: Retryable, 400: Answer} { // a body that broke
+		f := Fault{Err: HTTPFault(status, nil, time.Now()).Mark(io.ErrUnexpectedEOF), Idempotent: true}
+		if v := f.Verdict(); v != want {
+			t.Errorf("%d with an error: %v, want %v", status, v, want)
+		}
 	}
 	f = Fault{Err: Fault{Code: 14, Unsent: true}.Mark(After(errTest, time.Second))}.filled()
 	if v, _ := f.judge(); v != Retryable || f.Code != 14 || f.Hint.After != time.Second {

@@ -52,7 +52,7 @@ func ExamplePolicy_Do_notIdempotent() {
 }
 
 // A function that does more than one thing says what was done before the part that failed:
-// that a limiter refused the second step is no reason to charge again.
+// that a limiter refused the second step is no reason to charge again, here or further up.
 func ExampleExecuted() {
 	p := &retry.Policy{Name: "orders", Backoff: time.Millisecond}
 	refused := &goodput.Rejection{Limiter: "mail", Reason: goodput.QueueFull, RetryAfter: time.Millisecond}
@@ -63,7 +63,7 @@ func ExampleExecuted() {
 		return retry.Executed(refused)
 	})
 	fmt.Println(charged, errors.Is(err, goodput.ErrRejected))
-	// Output: 1 true
+	// Output: 1 false
 }
 
 // What a policy does, and what came of it.

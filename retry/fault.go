@@ -3,6 +3,7 @@ package retry
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -134,14 +135,10 @@ func (f *Fault) byParts() bool {
 		switch e := err.(type) {
 		case *marked, *Error: // they know of the whole
 			return false
+		case *goodput.Shortfall:
+			return fellShort(e)
 		case interface{ Unwrap() []error }:
-			for _, part := range e.Unwrap() {
-				one := Fault{Err: part}.filled()
-				if !one.Unsent && !one.safe(one.row()) || one.executed {
-					return true
-				}
-			}
-			return false
+			return slices.ContainsFunc(e.Unwrap(), mayBeExecuted)
 		case interface{ Unwrap() error }:
 			err = e.Unwrap()
 		default:
@@ -149,6 +146,26 @@ func (f *Fault) byParts() bool {
 		}
 	}
 	return false
+}
+
+// fellShort reports whether any call of a gathering may have been executed: those that came
+// and those that did not return were, and those that returned an error say so themselves.
+func fellShort(s *goodput.Shortfall) bool {
+	return s.Came > 0 || slices.ContainsFunc(s.Missing, func(m goodput.Missing) bool {
+		switch m.Outcome {
+		case goodput.Expired, goodput.Cancelled: // it had not been started
+			return false
+		case goodput.Failed, goodput.Rejected:
+			return mayBeExecuted(m.Err)
+		}
+		return true
+	})
+}
+
+// mayBeExecuted reports whether what ended with err may have been executed.
+func mayBeExecuted(err error) bool {
+	f := Fault{Err: err}.filled()
+	return !f.Unsent && !f.safe(f.row()) || f.executed
 }
 
 // merge adds what in says and f does not. Err and OwnTime are those of f.

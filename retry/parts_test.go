@@ -19,7 +19,7 @@ func TestPartsOfAnError(t *testing.T) {
 	dial := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 	refused := &goodput.Rejection{RetryAfter: time.Second}
 	shortfall := func(errs ...error) error {
-		_, err := goodput.Gather(context.Background(), goodput.Gathering[int]{Min: len(errs)}, len(errs),
+		_, err := goodput.Gather(context.Background(), goodput.Gathering[int]{Min: len(errs), Parallel: 1}, len(errs),
 			func(_ context.Context, i int) (int, error) { return i, errs[i] })
 		return err
 	}
@@ -45,9 +45,20 @@ func TestPartsOfAnError(t *testing.T) {
 		{"a call inside, after something was done", Executed(&Error{Err: dial, fault: Fault{NotExecuted: true}}), Final},
 		{"a part that was done", errors.Join(dial, Executed(dial)), Final},
 		{"parts of parts", errors.Join(errors.Join(dial, errTest), dial), Final},
-		{"a fan-out that could not dial, and what it had not begun", shortfall(dial, dial), Final}, // careful
-		{"a fan-out of which a part failed", shortfall(dial, errTest), Final},
-		{"a fan-out of which a part came", shortfall(dial, nil), Final},
+		{"a fan-out that could not dial, and what it had not begun", shortfall(dial, errTest), Retryable},
+		{"a fan-out that was refused, and what it had not begun", shortfall(refused, nil), Retryable},
+		{"a fan-out of which a part failed", shortfall(errTest, dial), Final},
+		{"a fan-out of which a part came", shortfall(nil, dial), Final},
+		{"a fan-out of which a part came, and the other was refused", shortfall(nil, refused), Final},
+		{"a part that did not return", &goodput.Shortfall{Missing: []goodput.Missing{
+			{Outcome: goodput.Failed, Err: dial}, {Outcome: goodput.Late, Err: dial},
+		}}, Final},
+		{"a part that nobody waited for", &goodput.Shortfall{Missing: []goodput.Missing{
+			{Outcome: goodput.Failed, Err: dial}, {Outcome: goodput.Abandoned, Err: dial},
+		}}, Final},
+		{"a part that was not begun in time", &goodput.Shortfall{Missing: []goodput.Missing{
+			{Outcome: goodput.Failed, Err: dial}, {Outcome: goodput.Expired, Err: errTest},
+		}}, Retryable},
 	} {
 		if got := (Fault{Err: c.err}).Verdict(); got != c.want {
 			t.Errorf("%s (%v): %v, want %v", c.name, c.err, got, c.want)
@@ -56,6 +67,44 @@ func TestPartsOfAnError(t *testing.T) {
 			t.Errorf("%s, idempotent: %v", c.name, got)
 		}
 	}
+}
+
+// Who is told ErrRejected may send the whole again, so a call of which an attempt may have
+// been executed does not match it, whatever its last attempt was.
+func TestRejectedAfterExecuted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			name     string
+			first    error
+			last     error
+			rejected bool
+		}{
+			{"refused twice", &goodput.Rejection{RetryAfter: 1}, &goodput.Rejection{}, true},
+			{"not known, then refused", errTest, &goodput.Rejection{}, false},
+			{"a part of it done, then refused", NotExecuted(errTest), Executed(&goodput.Rejection{}), false},
+		} {
+			call := func(ctx context.Context) error {
+				return (&Policy{}).Do(Idempotent(ctx), func(_ context.Context, attempt int) error {
+					if attempt == 1 {
+						return c.first
+					}
+					return c.last
+				})
+			}
+			err := call(t.Context())
+			var rej *goodput.Rejection
+			if errors.Is(err, goodput.ErrRejected) != c.rejected || errors.As(err, &rej) != c.rejected {
+				t.Errorf("%s: %v, want ErrRejected %v", c.name, err, c.rejected)
+			}
+			if e := stopOf(t, err); e.Attempts != 2 || !errors.Is(e.Err, goodput.ErrRejected) {
+				t.Errorf("%s: %d attempts, the last of which ended as %v", c.name, e.Attempts, e.Err)
+			}
+			_, err = goodput.Gather(t.Context(), goodput.Gathering[int]{}, 1, func(ctx context.Context, _ int) (int, error) { return 0, call(ctx) })
+			if errors.Is(err, goodput.ErrRejected) != c.rejected {
+				t.Errorf("%s, in a fan-out: %v, want ErrRejected %v", c.name, err, c.rejected)
+			}
+		}
+	})
 }
 
 // A timer that comes late leaves no time for an attempt.

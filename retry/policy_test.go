@@ -160,8 +160,10 @@ func TestAttemptNumbers(t *testing.T) {
 	if got := AttemptFrom(ctx); got != 0 {
 		t.Errorf("no attempt: %d", got)
 	}
-	if got := AttemptFrom(WithAttempt(ctx, 0)); got != 1 {
-		t.Errorf("out of range: %d", got)
+	for n, want := range map[int]int{math.MinInt: 1, 0: 1, 2: 2, 999: 999, 1000: 999, math.MaxInt: 999} {
+		if got := AttemptFrom(WithAttempt(ctx, n)); got != want {
+			t.Errorf("%d is attempt %d, want %d", n, got, want)
+		}
 	}
 	// A server that is asked a second time asks on, and counts on.
 	synctest.Test(t, func(t *testing.T) {
@@ -176,6 +178,14 @@ func TestAttemptNumbers(t *testing.T) {
 		}
 		if s := p.Stats(); s.Budget.Calls != 1 {
 			t.Errorf("%d calls: the retry of somebody else is a call here", s.Budget.Calls)
+		}
+		// What is called inside an attempt is inside it, whatever number it is given.
+		sent := 0
+		_ = (&Policy{}).Do(t.Context(), func(ctx context.Context, attempt int) error {
+			return (&Policy{}).Do(WithAttempt(ctx, attempt), func(context.Context, int) error { sent++; return NotExecuted(errTest) })
+		})
+		if sent != 3 {
+			t.Errorf("%d attempts inside, want one for each of the 3 outside", sent)
 		}
 		// A call that repeats by itself is one for its budget in the first attempt of the call
 		// outside, and a part of a retry in the others.
@@ -218,6 +228,36 @@ func TestHedge(t *testing.T) {
 	if s := inner.policy.Stats(); s.Stops[Answered] != 1 {
 		t.Errorf("done twice counts %d", s.Stops[Answered])
 	}
+}
+
+// A call that has ended, or whose caller or deadline has, is not hedged, and nothing is
+// counted or spent.
+func TestHedgeTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			name string
+			end  func(c *Call, leave func())
+			want bool
+		}{
+			{"in time", func(*Call, func()) { time.Sleep(time.Second - 1) }, true},
+			{"after the deadline", func(*Call, func()) { time.Sleep(time.Second) }, false},
+			{"after the caller has left", func(_ *Call, leave func()) { leave() }, false},
+			{"after the answer", func(c *Call, _ func()) { c.Done() }, false},
+		} {
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			p := &Policy{Total: time.Second}
+			call := p.Begin(ctx)
+			c.end(call, leave)
+			got, s, n := call.Hedge(), p.Stats(), uint64(0)
+			if c.want {
+				n = 1
+			}
+			if got != c.want || s.Attempts != 1+n || s.Budget.Granted != n {
+				t.Errorf("%s: %v, %d attempts, %d of the budget; want %v", c.name, got, s.Attempts, s.Budget.Granted, c.want)
+			}
+		}
+	})
 }
 
 func mustContext(c *Call) context.Context {

@@ -171,8 +171,9 @@ func (f *Fault) judge() (Verdict, string) {
 	return Final, r.why + ": it may have been executed, and it is not marked idempotent"
 }
 
-// byError reports whether f is judged by its error: there was no answer.
-func (f *Fault) byError() bool { return f.Err != nil && f.Status == 0 && f.Code == 0 }
+// byError reports whether f is judged by its error: there was no answer, or a good one whose
+// body broke.
+func (f *Fault) byError() bool { return f.Err != nil && f.Status < 400 && f.Code == 0 }
 
 // safe reports whether it was certainly not executed, r being the row of f.
 func (f *Fault) safe(r row) bool { return !f.executed && (f.NotExecuted || r.rule == always) }
