@@ -15,6 +15,7 @@ var ErrUnneeded = errors.New("goodput: the call is not needed any more")
 var (
 	errEnough   = fmt.Errorf("%w: enough others have come", ErrUnneeded)
 	errHopeless = fmt.Errorf("%w: too few can come", ErrUnneeded)
+	errLingered = fmt.Errorf("%w: enough have come, and it took longer than Linger", ErrUnneeded)
 	errBroken   = fmt.Errorf("%w: another one panicked", ErrUnneeded)
 )
 
@@ -26,8 +27,8 @@ var errTimeUp = fmt.Errorf("goodput: of the time of the gathering only the margi
 //
 //	Failed     it returned an error that is not one of these
 //	Rejected   it returned a *Rejection: it was not executed
-//	Late       it had not returned at the end
-//	Expired    it had not been started at the end
+//	Late       it had not returned when the time was up, or that of Linger
+//	Expired    it had not been started then
 //	Abandoned  it had not returned when it was not needed any more, or when the caller left
 //	Cancelled  it had not been started then
 type Missing struct {

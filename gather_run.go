@@ -30,9 +30,10 @@ type fanOut[T any] struct {
 	missing []Missing
 	next    int
 	came    int
-	cause   error  // why it is over; nil if every call has returned
-	late    bool   // it is over because its time is up
-	raise   *Panic // it is over because a call panicked
+	cause   error       // why it is over; nil if every call has returned
+	late    bool        // it is over because its time is up
+	raise   *Panic      // it is over because a call panicked
+	linger  *time.Timer // runs since Min have come; nil before, and without Linger
 }
 
 func newFanOut[T any](ctx context.Context, g Gathering[T], n int, call func(context.Context, int) (T, error)) *fanOut[T] {
@@ -195,6 +196,9 @@ func (f *fanOut[T]) keep(i int, v T, err error, o Outcome, p *Panic) bool {
 		f.state[i] = o
 		f.missing = append(f.missing, Missing{Index: i, Outcome: o, Err: err})
 	}
+	if f.Linger > 0 && f.came == f.Min && f.linger == nil {
+		f.linger = time.AfterFunc(f.Linger, f.makeDo)
+	}
 	switch n := len(f.values); {
 	case f.came == f.Enough:
 		f.finish(errEnough)
@@ -204,6 +208,14 @@ func (f *fanOut[T]) keep(i int, v T, err error, o Outcome, p *Panic) bool {
 		f.finish(nil)
 	}
 	return true
+}
+
+// makeDo ends the gathering with what has come: the timer of Linger.
+func (f *fanOut[T]) makeDo() {
+	f.mu.Lock()
+	f.late = f.late || !f.over
+	f.finish(errLingered)
+	f.mu.Unlock()
 }
 
 // timeUp reports whether the context of the calls is over. It looks at the clock as well,
@@ -229,6 +241,9 @@ func (f *fanOut[T]) finish(cause error) {
 		return
 	}
 	f.over, f.cause = true, cause
+	if f.linger != nil {
+		f.linger.Stop()
+	}
 	close(f.ended)
 	f.settle()
 }
