@@ -23,6 +23,18 @@
 // that the handler gets, and ForwardDeadline hands what is left of it to the
 // next service. What cannot be read is ignored and counted.
 //
+// # Retries
+//
+// From its second attempt on a client may say which one it is, as Transport does:
+//
+//	Goodput-Attempt: 2                 from 1
+//	grpc-previous-rpc-attempts: 1      calls with content type application/grpc*
+//
+// Within a priority, and a tenant, those are shed before first attempts (goodput.Work.Attempt);
+// a number from Server.Work wins. That needs no trust: who says nothing, or less, is a first
+// attempt like any other, and who says more is shed earlier. retry.AttemptFrom has the number in the
+// handler, and calls that it makes with its context count on.
+//
 // # Refusals
 //
 //	queue_full bytes_full shed displaced wait_bound   503 (or 429)  14 (8)  Retry-After
@@ -135,13 +147,14 @@
 // the deadline, and holds no slot; the deadline stays the same over all attempts. If there
 // is no other attempt the last response is returned as it is. From the second attempt on
 // Goodput-Attempt has its number (for gRPC grpc-previous-rpc-attempts has that of those
-// before it), which a service may use to shed repeated requests first.
+// before it), by which Server sheds repeated requests first.
 //
 // An upload that is refused at the door may get its answer too late: a server that does
 // not read the rest of it resets the connection, and the answer can be lost. Server reads
 // on for a while. For others send Expect: 100-continue with large bodies and set
 // http.Transport.ExpectContinueTimeout.
 //
-// The time from asking for the slot to the header, and that spent blocked in Read of the
-// body, is time of the dependency for the slot of the caller: see goodput.Downstream.
+// The time in RoundTrip, waits for a slot and between attempts included, and that spent
+// blocked in Read of the body is time of the dependency for the slot of the caller: see
+// goodput.Downstream.
 package goodputhttp

@@ -144,28 +144,32 @@ func (r *race) begin() {
 // hedge makes the second request.
 func (r *race) hedge() {
 	ctx, stop := context.WithCancel(r.ctx)
-	r.mu.Lock()
-	if r.state != alone || !r.attempts.Hedge() {
-		r.mu.Unlock()
-		stop()
-		return
-	}
-	r.state, r.stopSecond = both, stop
 	r.left.Add(1)
-	n := r.attempts.Attempt()
-	r.mu.Unlock()
-
 	counts := &r.call.dep.counts
 	counts.running.Add(1)
 	defer counts.running.Add(-1)
+	joined := false
 	c := r.call
-	c.race, c.beside = nil, true
+	c.race, c.join = nil, func() bool { joined = r.join(stop); return joined }
 	second := finish{err: errPanicked} // a panic of Base is an error here, where nobody could recover it
 	defer func() {
 		_ = recover()
-		r.finishSecond(second)
+		if joined {
+			r.finishSecond(second)
+		}
 	}()
-	second.a, second.err = c.try(ctx, r.ending(stop), n)
+	second.a, second.err = c.try(ctx, r.ending(stop), 2) // the attempt after the first
+}
+
+// join makes it two requests, if the first is still under way and the call may have one more.
+func (r *race) join(stop context.CancelFunc) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.state != alone || !r.attempts.Hedge() {
+		return false
+	}
+	r.state, r.stopSecond = both, stop
+	return true
 }
 
 // finishSecond takes the end of the second request.

@@ -312,6 +312,9 @@ func TestHedgeIsNotForAll(t *testing.T) {
 				if n := dep.Stats().Hedges; n != c.hedges {
 					t.Errorf("%d hedges, want %d", n, c.hedges)
 				}
+				if n := dep.policy.Stats().Budget.Granted; n != c.hedges {
+					t.Errorf("%d of the retry budget for %d hedges", n, c.hedges)
+				}
 				if c.slots == 1 { // it asked, and did not queue
 					outcomes(t, dep.Limiter, map[goodput.Outcome]uint64{goodput.Completed: 1, goodput.Rejected: 1})
 				}

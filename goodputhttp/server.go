@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/retry"
 )
 
 // Handler returns a handler that lets next run within lim, with the defaults of
@@ -66,8 +67,9 @@ type Server struct {
 	// and bounded by goodput.Config.Exempt. Default Probe.
 	Exempt func(*http.Request) bool
 
-	// Work describes a request: cost, size, priority, attempt. Bytes is filled
-	// in if it is 0. Default: goodput.Work{}.
+	// Work describes a request: cost, size, priority. Bytes is filled in if it is 0,
+	// and Attempt from the headers: see Retries in the package comment. Default:
+	// goodput.Work{}.
 	Work func(*http.Request) goodput.Work
 
 	// Tenant says who sends a request, for a limiter with goodput.Config.Tenants: a key
@@ -121,6 +123,7 @@ type visit struct {
 	grpc   bool
 	budget Budget
 	body   *body     // what was read in advance; nil: nothing
+	prior  int       // attempts that its client made of it before this one
 	unread bool      // an HTTP/1 client may still have to send of its body
 	place  place     // among the upgraded connections
 	run    *response // once it is admitted
@@ -142,9 +145,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v.refuse(noPlace(lim))
 		return
 	}
+	work := v.work()
 	ctx, cancel := v.context()
 	defer cancel()
-	work := v.work()
 	if !work.Exempt {
 		defer v.forget()
 		var ok bool
@@ -181,9 +184,13 @@ func (s *Server) visit(w http.ResponseWriter, r *http.Request) *visit {
 }
 
 // context returns the context that r waits and runs with: it ends with the
-// budget, carries it for those that forward the request, and can be cancelled.
+// budget, carries it for those that forward the request, and can be cancelled. What is
+// called for a retry is one as well.
 func (v *visit) context() (context.Context, context.CancelFunc) {
 	ctx := context.WithValue(v.r.Context(), visitKey{}, v)
+	if v.prior > 0 {
+		ctx = retry.WithAttempt(ctx, v.prior+1)
+	}
 	if v.budget.Deadline.IsZero() {
 		return context.WithCancel(ctx)
 	}
@@ -206,6 +213,10 @@ func (v *visit) work() goodput.Work {
 	if work.User == "" && v.server.User != nil {
 		work.User = v.server.User(v.r)
 	}
+	if work.Attempt == 0 {
+		work.Attempt = priorAttempts(v.r.Header, v.grpc) + 1
+	}
+	v.prior = min(max(work.Attempt, 1), maxAttempt) - 1
 	return work
 }
 

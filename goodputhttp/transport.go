@@ -149,6 +149,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	dep.counts.calls.Add(1)
 	dep.counts.running.Add(1)
 	defer dep.counts.running.Add(-1)
+	span := goodput.Downstream(r.Context()) // waits between attempts are for the dependency as well
+	defer span.End()
 	c := call{dep: dep, base: t.base(), req: r, grpc: isGRPC(r.Header)}
 	c.readDeadline(time.Now())
 	return c.run()

@@ -19,13 +19,13 @@ type call struct {
 	base   http.RoundTripper
 	req    *http.Request // the caller's; nothing of it is changed
 	grpc   bool
-	silent bool      // the server is not told how much time is left
-	prior  int       // attempts that somebody made before this call
-	start  time.Time // of the call
-	limit  Budget    // what the headers of req allow from start on, and which to write
-	race   *race     // this attempt may be hedged
-	beside bool      // this attempt is the hedge of another one
-	first  *attempt  // the memory of the first attempt
+	silent bool        // the server is not told how much time is left
+	prior  int         // attempts that somebody made before this call
+	start  time.Time   // of the call
+	limit  Budget      // what the headers of req allow from start on, and which to write
+	race   *race       // this attempt may be hedged
+	join   func() bool // takes the attempt out of those of the call; nil if it is no hedge
+	first  *attempt    // the memory of the first attempt
 
 	last    *attempt // that another one is to follow; its response is still there
 	lastErr error
@@ -118,9 +118,7 @@ func (c *call) try(ctx context.Context, cancel context.CancelFunc, n int) (*atte
 	}
 	a.dep, a.ctx, a.caller, a.cancel, a.grpc = d, ctx, c.req.Context(), cancel, c.grpc
 	sent, returned := false, false
-	span := goodput.Downstream(a.caller)
 	defer func() {
-		span.End()
 		if !returned {
 			a.end(errPanicked)
 		}
@@ -147,7 +145,7 @@ func (c *call) try(ctx context.Context, cancel context.CancelFunc, n int) (*atte
 		c.race.begin()
 	}
 	d.counts.attempts.Add(1)
-	if c.beside {
+	if c.join != nil {
 		d.counts.hedges.Add(1)
 	}
 	if n > 1 && c.last != nil {
@@ -176,14 +174,10 @@ func (c *call) admit(a *attempt, n int) (Budget, error) {
 		d.counts.throttled.Add(1)
 		return b, &Unsent{Dependency: d.name(), Reason: goodput.Unavailable, Err: d.Throttle.Err()}
 	}
-	if d.Limiter == nil {
-		return b, nil
-	}
-	if c.beside {
-		var ok bool
-		if a.slot, ok = d.Limiter.TryAcquire(); !ok {
-			return b, errNoHedge
-		}
+	switch {
+	case c.join != nil:
+		return b, c.admitHedge(a)
+	case d.Limiter == nil:
 		return b, nil
 	}
 	var err error
@@ -196,6 +190,22 @@ func (c *call) admit(a *attempt, n int) (Budget, error) {
 		return b, c.outOfTime(&b)
 	}
 	return b, nil
+}
+
+// admitHedge takes a slot that is free and then one of the attempts, in this order: what is
+// not sent for want of a slot costs nothing of the retry budget.
+func (c *call) admitHedge(a *attempt) error {
+	if lim := c.dep.Limiter; lim != nil {
+		var ok bool
+		if a.slot, ok = lim.TryAcquire(); !ok {
+			return errNoHedge
+		}
+	}
+	if !c.join() {
+		a.slot.Abandon()
+		return errNoHedge
+	}
+	return nil
 }
 
 // errNoHedge is never seen: the first request goes on alone.

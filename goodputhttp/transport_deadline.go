@@ -77,8 +77,8 @@ func tooLate(b *Budget, now time.Time) bool {
 	return !b.Deadline.IsZero() && b.Deadline.Sub(now) < minBudget
 }
 
-// The headers in which a server learns that it is not the first attempt: the servers that
-// shed may shed those first. grpc-previous-rpc-attempts is gRFC A6.
+// The headers in which a server learns that it is not the first attempt: Server sheds those
+// first, and others may. grpc-previous-rpc-attempts is gRFC A6.
 const (
 	attemptHeader     = "Goodput-Attempt"
 	grpcAttemptHeader = "Grpc-Previous-Rpc-Attempts"
@@ -87,8 +87,8 @@ const (
 // maxAttempt is the highest number of an attempt that is believed and handed on.
 const maxAttempt = 999
 
-// priorAttempts returns how many attempts its sender says were made of r before it: it
-// is that of somebody else if we are a proxy.
+// priorAttempts returns how many attempts its sender says were made of a request before this
+// one: in a Server that is its client, in a Transport somebody for whom we are a proxy.
 func priorAttempts(h http.Header, grpc bool) int {
 	name, first := attemptHeader, 1
 	if grpc {
