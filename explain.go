@@ -15,7 +15,7 @@ func (s *Stats) State() string {
 		return "draining"
 	case s.Limit == 0:
 		return "paused: the limit is 0"
-	case s.Running == 0 && s.Waiting == 0:
+	case s.Running == 0 && s.Waiting == 0 && !(s.Overload && s.rateBinds()):
 		return "idle"
 	case s.Observe:
 		return fmt.Sprintf("observing: %d in use where %d may be, nothing is refused", s.InUse, s.Limit)

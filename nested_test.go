@@ -2,6 +2,8 @@ package goodput
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -93,6 +95,42 @@ func TestTheNarrowLimitFirst(t *testing.T) {
 					t.Errorf("left: host %d + %d, endpoint %d + %d", h.InUse, h.Waiting, e.InUse, e.Waiting)
 				}
 			})
+		})
+	}
+}
+
+// A caller that holds a slot and waits for a second one of the same limiter is told so: not
+// who waits for another limiter, nor one whose slot has been given back.
+func TestNestedUseIsNamed(t *testing.T) {
+	nothing := func(context.Context) error { return nil }
+	for _, c := range []struct {
+		name string
+		call func(ctx context.Context, l, other *Limiter) error
+		want bool
+	}{
+		{"Do in Do", func(ctx context.Context, l, _ *Limiter) error {
+			return l.Do(ctx, func(ctx context.Context) error { return l.Do(ctx, nothing) })
+		}, true},
+		{"another limiter", func(ctx context.Context, l, other *Limiter) error {
+			slot, _ := l.Acquire(ctx)
+			defer slot.Release()
+			return other.Do(ctx, func(ctx context.Context) error { return l.Do(ctx, nothing) })
+		}, false},
+		{"after the end", func(ctx context.Context, l, _ *Limiter) error {
+			var left context.Context
+			_ = l.Do(ctx, func(ctx context.Context) error { left = ctx; return nil })
+			slot, _ := l.Acquire(ctx)
+			defer slot.Release()
+			return l.Do(left, nothing)
+		}, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l, other := New(Config{Limit: limit.Fixed(1), MaxWait: time.Second}), New(Config{Limit: limit.Fixed(1)})
+			var rej *Rejection
+			if err := c.call(t.Context(), l, other); !errors.As(err, &rej) || rej.Reason != WaitBound || rej.Nested != c.want ||
+				strings.Contains(rej.Error(), "holds a slot of this limiter itself") != c.want {
+				t.Errorf("%s: %v", c.name, err)
+			}
 		})
 	}
 }

@@ -53,7 +53,14 @@ func (r *recorder) skips(n uint64) bool { return uint32(n)&r.mask.Load() != 0 }
 // service sample. Without sample it gives neither.
 func (rec *recorder) note(s *Slot, o Outcome, now time.Duration, sample bool) {
 	r := s.get()
-	if s.start == 0 || r.kind&exempt != 0 {
+	if s.start == 0 {
+		return
+	}
+	var elsewhere time.Duration
+	if r.absence != nil {
+		elsewhere = r.absence.close(now) // before the lock of the stripe: no two are held
+	}
+	if r.kind&exempt != 0 {
 		return
 	}
 	hold := max(now-s.start, 0)
@@ -63,10 +70,6 @@ func (rec *recorder) note(s *Slot, o Outcome, now time.Duration, sample bool) {
 		if r.served != 0 {
 			service = max(r.served-s.start, 1)
 		}
-	}
-	var elsewhere time.Duration
-	if r.absence != nil {
-		elsewhere = r.absence.until(now) // before the lock of the stripe: no two are held
 	}
 	p := &rec.stripes[rand.Uint32()&uint32(len(rec.stripes)-1)]
 	p.mu.Lock()

@@ -49,6 +49,10 @@ type Rejection struct {
 	Quota         Quota         // of its tenant, of one refused as OverQuota
 	Derivation    Derivation
 
+	// Nested says that the caller, by its context, holds a slot of the same limiter: it waited
+	// for a second one, which it may have kept itself from getting.
+	Nested bool
+
 	shared bool // there are tenants: what is full may be the part of one
 }
 
@@ -75,7 +79,8 @@ var sentences = [admission.Reasons]string{
 	Parent:      "the caller was ended by whoever owns it",
 }
 
-// Error returns one sentence with the numbers that decided.
+// Error returns one sentence with the numbers that decided. They are different each time:
+// a log or an error tracker that groups by text goes by Limiter and Reason instead.
 func (r *Rejection) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "goodput: %s did not admit the request", r.Limiter)
@@ -87,6 +92,9 @@ func (r *Rejection) Error() string {
 		sentence = ownQueueFull
 	}
 	b.WriteString(": " + sentence)
+	if r.Nested {
+		b.WriteString(", and its caller holds a slot of this limiter itself")
+	}
 	switch {
 	case r.Reason == NoBudget && r.PredictedWait+r.Service <= r.Remaining:
 		b.WriteString(" together with others that take less") // sizes are trusted: see admission.SizeTrusted
@@ -98,6 +106,15 @@ func (r *Rejection) Error() string {
 		fmt.Fprintf(&b, " (%s, enough for it in %s)", quotaWords(r.Quota), short(r.RetryAfter))
 	}
 	fmt.Fprintf(&b, "; %d of %d in use, %d waiting, %d may wait", r.InUse, r.Limit, r.Waiting, r.Depth)
+	if r.Depth < r.Derivation.Depth {
+		b.WriteString(" while the overload lasts")
+	}
+	switch r.Reason {
+	case QueueFull, NoBudget, Shed, Displaced, WaitBound, Doomed:
+		if r.Derivation.Allowance.Rate > 0 && r.InUse < r.Limit {
+			b.WriteString("; slots are free, the allowance is what is used up")
+		}
+	}
 	fmt.Fprintf(&b, "; %v", r.Derivation)
 	if r.RetryAfter > 0 {
 		fmt.Fprintf(&b, "; retry after %v", (r.RetryAfter + time.Millisecond - 1).Truncate(time.Millisecond))

@@ -62,6 +62,7 @@ type absence struct {
 	l     *Limiter
 	mu    sync.Mutex
 	open  int           // spans that have not ended
+	over  bool          // the slot has been given back
 	since time.Duration // since when there is one
 	total time.Duration // up to then
 }
@@ -87,14 +88,27 @@ func (a *absence) end() {
 	a.mu.Unlock()
 }
 
-// until returns how much it is at now.
-func (a *absence) until(now time.Duration) time.Duration {
+// close ends it with its slot, and returns how much it was.
+func (a *absence) close(now time.Duration) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.over = true
 	if a.open == 0 {
 		return a.total
 	}
 	return a.total + max(now-a.since, 0)
+}
+
+// holds reports whether the innermost slot that ctx is the context of is one of l, and is
+// still held.
+func (l *Limiter) holds(ctx context.Context) bool {
+	a, _ := ctx.Value(absenceKey{}).(*absence)
+	if a == nil || a.l != l {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return !a.over
 }
 
 // A slotContext is a context on the account of a slot, and the rare part of a slot that

@@ -107,7 +107,9 @@ func (l *Limiter) await(ctx context.Context, w *waiter, alarm time.Duration) *Re
 		}
 	}
 	if w.refusal != nil {
-		return w.refusal.after(w)
+		own := w.refusal.after(w)
+		own.Nested = l.holds(ctx)
+		return own
 	}
 	if ctx.Err() != nil {
 		return l.decline(ctx, w)
