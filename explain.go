@@ -15,7 +15,9 @@ func (s *Stats) State() string {
 		return "draining"
 	case s.Limit == 0:
 		return "paused: the limit is 0"
-	case s.Running == 0 && s.Waiting == 0 && !(s.Overload && s.rateBinds()):
+	case s.Load > 1 && s.Waiting == 0 && s.InUse < s.Limit && s.rateBinds():
+		return "the allowance is used up as it comes: slots are free, and what comes beyond it is refused at once"
+	case s.Running == 0 && s.Waiting == 0:
 		return "idle"
 	case s.Observe:
 		return fmt.Sprintf("observing: %d in use where %d may be, nothing is refused", s.InUse, s.Limit)

@@ -99,7 +99,7 @@ func Example_readmeGather() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 
-	got, err := goodput.Gather(ctx, goodput.Gathering[string]{Min: 2}, len(shards),
+	got, err := goodput.Gather(ctx, goodput.Gathering[string]{Min: 2, Linger: 20 * time.Millisecond}, len(shards),
 		func(ctx context.Context, i int) (string, error) { return search(ctx, shards[i]) })
 	for i, hits := range got.All() {
 		fmt.Println(i, hits)
@@ -118,7 +118,7 @@ func Example_readmeGather() {
 
 func Example_readmeFleet() {
 	split := fleet.Split{Budget: 200, Reserve: 10, Surge: 2} // connections; for others; a rolling update
-	fmt.Println(split.Share(fleet.Place{Count: 8, Nth: 3}))
+	fmt.Println(split.Share(fleet.Place{Count: 8, Nth: 3})) // 19: of the third of eight
 	// Output: 19
 }
 
