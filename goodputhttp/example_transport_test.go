@@ -136,6 +136,32 @@ func ExampleProxyError() {
 	// Output: 503 unavailable
 }
 
+// A handler that has written an order and is refused a connection for the next step. Its client
+// learns when to come back, and not that nothing was done.
+func ExampleRefuse() {
+	stock := goodput.New(goodput.Config{Name: "stock", Limit: limit.Fixed(0)}) // nothing may run there
+	orders := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// an order is written here
+		slot, err := stock.Acquire(r.Context())
+		if err != nil {
+			if !goodputhttp.Refuse(w, r, err) {
+				http.Error(w, "no stock", http.StatusInternalServerError)
+			}
+			return
+		}
+		defer slot.Release()
+		fmt.Fprintln(w, "ordered")
+	})
+
+	w := httptest.NewRecorder()
+	orders.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/orders", nil))
+	fmt.Println(w.Code, w.Header().Get("Retry-After") != "", w.Header().Get("Goodput-Rejected") == "")
+	fmt.Print(w.Body)
+	// Output:
+	// 503 true true
+	// Overloaded: the request was not completed. A part of it may have been done.
+}
+
 func ExampleDependency_Explain() {
 	search := &goodputhttp.Dependency{Name: "search", Hedge: &goodputhttp.Hedge{}}
 	fmt.Print(search.Explain())

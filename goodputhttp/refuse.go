@@ -133,21 +133,28 @@ func retryIn(rej *goodput.Rejection, grpc bool) time.Duration {
 // says 20 s at most, and jitter makes 30 of it. A quota may take longer.
 const maxRetryAfter = 30 * time.Second
 
-// answer writes f. after is the time in Retry-After.
+// answer answers a request that was not executed, and says so. after is the time in
+// Retry-After.
 func (v *visit) answer(f *refusal, after time.Duration) {
 	h := v.w.Header()
 	h[rejectedHeader] = []string{f.reason}
-	h["Cache-Control"] = noStore
 	if v.unread || f.again == retryElsewhere {
 		h["Connection"] = closeConn // HTTP/2 sends GOAWAY for it
 	}
+	v.write(f, after)
+	if v.unread {
+		v.linger()
+	}
+}
+
+// write writes f, and promises nothing.
+func (v *visit) write(f *refusal, after time.Duration) {
+	h := v.w.Header()
+	h["Cache-Control"] = noStore
 	if v.grpc {
 		v.answerGRPC(h, f, after)
 	} else {
 		v.answerHTTP(h, f, after)
-	}
-	if v.unread {
-		v.linger()
 	}
 }
 

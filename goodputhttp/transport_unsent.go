@@ -52,6 +52,10 @@ func (u *Unsent) Timeout() bool { return u.Reason != goodput.Unavailable }
 // upstream is answered 504, and other errors 502, both without the marker, because
 // nobody knows whether the request was executed.
 //
+// The marker promises that nothing was done, so ProxyError is only for where nothing can
+// have been done before the request is sent on. In a handler that does anything itself it
+// would make clients repeat what was done: such a one answers with Refuse.
+//
 // An upstream's own refusal is a response and not an error: the proxy passes it on as it
 // is.
 func ProxyError(w http.ResponseWriter, r *http.Request, err error) {
@@ -65,9 +69,7 @@ func ProxyError(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.As(err, &rej):
 		v.refuse(rej)
 	case errors.As(err, &unsent):
-		v.refuse(&goodput.Rejection{
-			Limiter: unsent.Dependency, Outcome: unsent.Reason.Outcome(), Reason: unsent.Reason, RetryAfter: throttledFor,
-		})
+		v.refuse(unsent.rejection())
 	case errors.Is(err, context.DeadlineExceeded):
 		w.WriteHeader(http.StatusGatewayTimeout)
 	default:
