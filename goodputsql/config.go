@@ -16,7 +16,6 @@ type Config struct {
 	LongHold time.Duration
 
 	// OnLongHold is called once for each connection that is held longer than LongHold,
-	// OnLongHold is called once for each connection that is held longer than LongHold,
 	// while it is held. It runs in a goroutine of its own and delays nobody. Default: it is
 	// only counted, in Stats.Long.
 	OnLongHold func(Hold)
@@ -79,7 +78,8 @@ type DB struct {
 
 // New returns pool behind lim, with the default settings. It returns an error if the pool
 // would queue: if its MaxOpenConns is below the limit. A limit that moves by itself is to
-// have a Max within MaxOpenConns; New knows only where it is now.
+// have a Max within MaxOpenConns; New knows only where it is now, and DB.Explain says it
+// of one that was raised above MaxOpenConns later.
 func New(pool *sql.DB, lim *goodput.Limiter) (*DB, error) { return Config{}.New(pool, lim) }
 
 // New is the function New with settings.
@@ -97,7 +97,7 @@ func (c Config) New(pool *sql.DB, lim *goodput.Limiter) (*DB, error) {
 		}
 	}
 	is, most := pool.Stats(), lim.Stats().Limit
-	if is.MaxOpenConnections > 0 && is.MaxOpenConnections < most {
+	if queues(is, most) {
 		return nil, fmt.Errorf("goodputsql: MaxOpenConns %d is below the limit %d of %s, so callers with a slot would queue in the pool: raise one or lower the other",
 			is.MaxOpenConnections, most, lim.Name())
 	}
@@ -105,6 +105,11 @@ func (c Config) New(pool *sql.DB, lim *goodput.Limiter) (*DB, error) {
 	db.holds.limit = most
 	db.keepIdle(most)
 	return db, nil
+}
+
+// queues reports whether callers with a slot may find the pool without a connection for them.
+func queues(is sql.DBStats, limit int) bool {
+	return is.MaxOpenConnections > 0 && is.MaxOpenConnections < limit
 }
 
 // keepIdle makes the pool keep as many connections as may be used at once. One that has

@@ -8,7 +8,7 @@ import (
 // ExecContext executes a statement that returns no rows.
 func (db *DB) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	var at site
-	at.mark()
+	at.mark("ExecContext")
 	r, err := db.riding(ctx, at)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (db *DB) ExecContext(ctx context.Context, query string, args ...any) (sql.R
 // to their end or closed, or ctx is over: see Rows.
 func (db *DB) QueryContext(ctx context.Context, query string, args ...any) (*Rows, error) {
 	var at site
-	at.mark()
+	at.mark("QueryContext")
 	rows := new(Rows)
 	if err := db.query(ctx, at, rows, query, args); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (db *DB) query(ctx context.Context, at site, rows *Rows, query string, args
 // returns a Row; errors are kept until its Scan, which also gives back its slot and connection.
 func (db *DB) QueryRowContext(ctx context.Context, query string, args ...any) *Row {
 	var at site
-	at.mark()
+	at.mark("QueryRowContext")
 	row := new(Row)
 	row.err = db.query(ctx, at, &row.rows, query, args)
 	return row
@@ -103,7 +103,7 @@ func (db *DB) QueryRowContext(ctx context.Context, query string, args ...any) *R
 // rolled back, or ctx is over. Tx, the method, is harder to get wrong. opts may be nil.
 func (db *DB) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) {
 	var at site
-	at.mark()
+	at.mark("BeginTx")
 	r, err := db.riding(ctx, at)
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (db *DB) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) {
 // harder to get wrong. Inside of Do it is the connection of that, and Close leaves it there.
 func (db *DB) Conn(ctx context.Context) (*Conn, error) {
 	var at site
-	at.mark()
+	at.mark("Conn")
 	r, err := db.riding(ctx, at)
 	if err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ var errUnwound = errors.New("goodputsql: the function panicked or called runtime
 // does; and a transaction that it began it must end.
 func (db *DB) Do(ctx context.Context, fn func(ctx context.Context, conn *sql.Conn) error) error {
 	var at site
-	at.mark()
+	at.mark("Do")
 	r, err := db.riding(ctx, at)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (db *DB) Do(ctx context.Context, fn func(ctx context.Context, conn *sql.Con
 // no transactions in transactions. fn does not commit or roll back by itself.
 func (db *DB) Tx(ctx context.Context, opts *sql.TxOptions, fn func(ctx context.Context, tx *sql.Tx) error) error {
 	var at site
-	at.mark()
+	at.mark("Tx")
 	r, err := db.riding(ctx, at)
 	if err != nil {
 		return err

@@ -35,9 +35,9 @@
 //
 // # Settings of the pool
 //
-// MaxOpenConns must be 0 or at least the limit; New says so if it is not. What the database
-// allows is a good number for it, and the limit one less, if there are health checks (see
-// below). A connection that is thrown away is closed before its slot is free; the server
+// MaxOpenConns must be 0 or at least the limit; New says so if it is not, and Explain if
+// the limit has been raised above it since. What the database allows is a good number for
+// it, and the limit one less, if there are health checks (see below). A connection that is thrown away is closed before its slot is free; the server
 // may take a moment longer to notice.
 //
 // New sets the number of idle connections to the limit. The default of database/sql is 2,

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/goodput/goodput"
@@ -170,6 +171,23 @@ func ExampleDB_PingContext() {
 	fmt.Println(err)
 	// Output:
 	// <nil>
+}
+
+// New refuses a pool with fewer connections than slots. A limit that is raised later, as by
+// SetLimit or a fleet.Share, shows here.
+func ExampleDB_Explain() {
+	pool := open()
+	pool.SetMaxOpenConns(20)
+	lim := goodput.New(goodput.Config{Name: "accounts", Limit: limit.Fixed(20), Objective: 400 * time.Millisecond})
+	db, _ := goodputsql.New(pool, lim)
+
+	_ = lim.SetLimit(30)
+	_, of, _ := strings.Cut(db.Explain(), "arrivals\n") // those of the limiter come first
+	fmt.Print(of)
+	// Output:
+	// pool     at most 20 connections (MaxOpenConns), and a limit of 30; 0 open, 0 of them idle
+	//            MaxOpenConns 20 is below the limit 30 of accounts, so callers with a slot queue in the pool, out of order: raise one or lower the other
+	//   held     0 connections now
 }
 
 func ExampleDB_Stats() {

@@ -34,7 +34,7 @@ func (k Kind) String() string {
 // A Hold is a connection that is held.
 type Hold struct {
 	Kind Kind
-	Site string        // file:line of the call that took it
+	Site string        // file:line of the call that took it; of "go db.Do(...)" no place is known, and it says so
 	For  time.Duration // since it got its slot
 }
 
@@ -83,16 +83,26 @@ type holds struct {
 }
 
 // A site is a call.
-type site [1]uintptr
+type site struct {
+	of string // the method
+	pc [1]uintptr
+}
 
-// mark sets the site to the call of the exported method that calls mark. It takes 150 ns,
-// and is small enough to be inlined, without which it would take 180.
-func (s *site) mark() { runtime.Callers(3, s[:]) } // over Callers, mark and the method
+// mark sets the site to the call of the exported method that calls mark, of that name. It
+// takes 150 ns, and is small enough to be inlined, without which it would take 180.
+func (s *site) mark(of string) {
+	s.of = of
+	runtime.Callers(3, s.pc[:]) // over Callers, mark and the method
+}
 
-// String returns file:line.
+// String returns file:line, or that there is none: below the method that a go statement
+// calls itself there is only the runtime.
 func (s site) String() string {
-	f, _ := runtime.CallersFrames(s[:]).Next()
-	if f.File == "" {
+	f, _ := runtime.CallersFrames(s.pc[:]).Next()
+	switch {
+	case f.Function == "runtime.goexit":
+		return "a goroutine started with db." + s.of
+	case f.File == "":
 		return "an unknown place"
 	}
 	return f.File + ":" + strconv.Itoa(f.Line)

@@ -11,7 +11,7 @@ import (
 // A NestedError says that somebody who holds a connection asked for another one.
 type NestedError struct {
 	Holder Hold   // what has the connection
-	Site   string // file:line of the call that asked for another
+	Site   string // of the call that asked for another, as Hold.Site
 	Err    error  // a *goodput.Rejection, if the call was refused or has waited; nil if it failed at once
 
 	// Oldest says that nothing shows Holder to be of the same request. It is the oldest of those

@@ -8,7 +8,7 @@ import (
 // A Tx is a *sql.Tx with the slot and the connection it holds. They are given back by the
 // Commit and Rollback of the Tx, and when the context that began it is over, which rolls
 // back. The *sql.Tx in it is for what needs one; its own Commit and Rollback leave the slot
-// until then.
+// until then. It is two pointers: a copy is the same transaction.
 type Tx struct {
 	*sql.Tx
 	hold *hold // nil: it rides on the connection of Do
@@ -31,7 +31,7 @@ func (t *Tx) end(how func() error) error {
 }
 
 // A Conn is a *sql.Conn with its slot. Both are given back by the Close of the Conn; that of
-// the *sql.Conn in it leaves the slot.
+// the *sql.Conn in it leaves the slot. A copy is the same connection.
 type Conn struct {
 	*sql.Conn
 	hold *hold // nil: it rides on the connection of Do
