@@ -246,6 +246,11 @@ func TestSensitivity_C194(t *testing.T) {
 	if z := l.Sizing; z.SlotsByMean != 60 || z.SlotsByQuantile != 1080 { // 1200/s x 900ms
 		t.Errorf("by the mean %d slots, by the p99 %d: want 60 and 1080", z.SlotsByMean, z.SlotsByQuantile)
 	}
+	// 60 slots for 10 s each of 40 units would be more than maxRequests.
+	if e := l.Expected[0]; e.Slots >= 60 {
+		t.Errorf("%d slots are simulated, want fewer than 60", e.Slots)
+	}
+	said(t, l.Text(), fmt.Sprintf("%d slots stand for the 60: they were offered %[1]d/60 of the load, and the rates are those of all 60 again", l.Expected[0].Slots))
 	said(t, l.Text(), "service +50 %", "Slots = rate x mean service = 1200/s x 50ms = 60", "With the p99, 900ms", "1080", "60 slots / 50ms mean service")
 	if f := find(l.Findings, "class_mix"); f == nil {
 		t.Error("a p99 of 18 means is not called a mix of classes")

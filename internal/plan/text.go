@@ -128,7 +128,9 @@ func (l *Limiter) overload(p *page) {
 	e := l.Expected[0]
 	of := ""
 	if e.Slots < l.Limit {
-		of = fmt.Sprintf(", with %d of the %d slots, which wait longer", e.Slots, l.Limit)
+		// Fewer slots wait longer at the same load: see extent.
+		of = fmt.Sprintf("; to be quick, %s stand for the %d: they were offered %d/%d of the load, and the rates are those of all %d again; fewer slots wait longer, so the waits of all %d are a little shorter than these",
+			plural(e.Slots, "slot"), l.Limit, e.Slots, l.Limit, l.Limit, l.Limit)
 	}
 	p.prose("", fmt.Sprintf("An overload that lasts, played by the core itself (seed %d%s):", Seed, of))
 	p.line("%6s %9s %9s %17s %8s %7s %8s %7s", "load", "offered", "in time", "refused", "wait p50", q, "resp p50", q)
