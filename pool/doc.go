@@ -3,7 +3,7 @@
 // [goodput.Limiter], so its queue is bounded, knows deadlines, and says no with numbers.
 //
 //	p := pool.New(goodput.New(goodput.Config{
-//		Limit:     limit.Fixed(runtime.GOMAXPROCS(0)), // and the pool follows it
+//		Limit:     limit.Fixed(1), // the pool keeps it at GOMAXPROCS
 //		Objective: 2 * time.Second,
 //	}), pool.GOMAXPROCS)
 //

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"runtime"
 	"strings"
 	"time"
 
@@ -22,7 +21,7 @@ func sum(text string) uint32 { return crc32.ChecksumIEEE([]byte(text)) }
 func ExampleNew() {
 	p := pool.New(goodput.New(goodput.Config{
 		Name:      "thumbnails",
-		Limit:     limit.Fixed(runtime.GOMAXPROCS(0)), // and the pool follows it
+		Limit:     limit.Fixed(1), // the pool keeps it at GOMAXPROCS
 		Objective: 2 * time.Second,
 	}), pool.GOMAXPROCS)
 
@@ -41,7 +40,7 @@ func ExampleNew_unchanged() {
 // The value, or why there is none.
 func ExampleDo() {
 	ctx := context.Background()
-	p := pool.New(goodput.New(goodput.Config{Limit: limit.Fixed(runtime.GOMAXPROCS(0))}), pool.GOMAXPROCS)
+	p := pool.New(goodput.New(goodput.Config{Limit: limit.Fixed(1)}), pool.GOMAXPROCS)
 
 	n, err := pool.Do(ctx, p, goodput.Work{}, func(context.Context) (uint32, error) {
 		return sum("hello"), nil

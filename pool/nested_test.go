@@ -98,8 +98,9 @@ func TestForkAndJoin(t *testing.T) {
 		}
 		synctest.Wait()
 		s := p.Stats()
-		if s.Nested == 0 || s.Limiter.Refusals[goodput.Parent] == 0 {
-			t.Errorf("%d nested, refusals %v", s.Nested, s.Limiter.Refusals)
+		// Each that ran within another was in the queue already, and has left it there.
+		if s.Nested == 0 || s.Limiter.Refusals[goodput.Parent] != s.Nested || s.Limiter.Outcomes[goodput.Cancelled] != s.Nested || s.Ran+s.Nested != s.Limiter.Arrivals {
+			t.Errorf("%d nested, %d ran, %d arrivals, refusals %v, outcomes %v", s.Nested, s.Ran, s.Limiter.Arrivals, s.Limiter.Refusals, s.Limiter.Outcomes)
 		}
 		empty(t, p)
 	})

@@ -25,8 +25,9 @@ const (
 	// A task that costs more than GOMAXPROCS costs all of it. One that waits while it falls
 	// below its cost is refused as too_costly; handed in again it runs.
 	//
-	// The law that the limiter was made with is replaced, so say the same there. What
-	// Limiter.SetLimit or Reconfigure say holds until GOMAXPROCS changes.
+	// The law that the limiter was made with is replaced, so which one does not matter:
+	// limit.Fixed(1) will do. What Limiter.SetLimit or Reconfigure say later holds until
+	// GOMAXPROCS changes, so a Config for Reconfigure needs limit.Fixed(runtime.GOMAXPROCS(0)).
 	GOMAXPROCS Size = iota
 
 	// Unchanged leaves the limit as the limiter has it: a number of its own, a law that

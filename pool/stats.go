@@ -48,8 +48,14 @@ func (p *Pool) end(t *task) {
 type Stats struct {
 	Limiter goodput.Stats // other users of the limiter included
 
-	Ran     uint64 // tasks that had a slot of their own and have ended
-	Nested  uint64 // tasks that began within the slot of another: see Do. The limiter does not hear of them
+	Ran uint64 // tasks that had a slot of their own and have ended
+
+	// Nested counts tasks that began within the slot of another: see Do. The limiter hears
+	// nothing of those that Do hands in. One that was submitted is in its queue by the time
+	// that Wait runs it, so there it counts as an arrival that was cancelled, with reason
+	// parent, although it ran.
+	Nested uint64
+
 	Panics  uint64 // tasks that panicked, nested ones included
 	Exits   uint64 // tasks that called runtime.Goexit, nested ones included
 	Running int    // tasks that hold a slot now
