@@ -25,7 +25,7 @@
 // With fewer than 8 units for each process a limiter has too few slots to keep its promises
 // without tuning; then use something else: a lease by demand, where processes take units
 // from a shared store (Redis) for as long as they need them, a pooler between (PgBouncer),
-// or a limit that adapts (limit.Auto) and needs no number. Those find what is free; this one
+// or a limit that adapts and needs no number. Those find what is free; this one
 // needs no network, has no store to fail, and is exact.
 //
 // The shares are of whole units of cost. What counts is the limit of each process; who

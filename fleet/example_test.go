@@ -26,8 +26,9 @@ func ExampleSplit_Share() {
 	lim := goodput.New(goodput.Config{Name: "database", Limit: limit.Fixed(units)})
 	fmt.Println(lim.Stats().Limit, "x 15 =", 15*units)
 
-	// The third pod of a StatefulSet, with two processes in each.
-	fmt.Println(split.Share(fleet.Place{Count: 12, Nth: 3, Workers: 2, Worker: 1}))
+	// The pod web-2 of a StatefulSet, whose ordinals begin at 0, with two processes in each.
+	const ordinal = 2
+	fmt.Println(split.Share(fleet.Place{Count: 12, Nth: ordinal + 1, Workers: 2, Worker: 1}))
 	// Output:
 	// 12 x 15 = 180
 	// 7

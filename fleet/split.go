@@ -66,9 +66,10 @@ type Place struct {
 	Count int
 
 	// Nth is which of them this one is: 1 to Count, in an order that all agree on and in
-	// which no two ever change places, as that of the names or of the ordinals of a
-	// StatefulSet. 0, the default, says that it is not known; then what does not divide
-	// evenly stays unused, less than one unit for each instance.
+	// which no two ever change places, as that of the names. In a StatefulSet it is the
+	// ordinal + 1, because ordinals begin at 0: pod db-0 is the 1st. 0, the default, says
+	// that it is not known; then what does not divide evenly stays unused, less than one
+	// unit for each instance.
 	Nth int
 
 	// Weights are those of the instances in that order, Count of them, if they are not of
