@@ -38,7 +38,7 @@ func Example_readmeTransport() {
 				Retry:    &retry.Policy{},   // 3 attempts, one retry per ten calls, the server's Retry-After
 				Throttle: &retry.Throttle{}, // a server that refuses most calls is sent fewer
 			}
-		}, 0),
+		}, goodputhttp.DefaultMaxHosts).Dependency,
 	}}
 	res, err := client.Do(req)
 	if err != nil {

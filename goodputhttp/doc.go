@@ -111,7 +111,8 @@
 //
 // Transport is an http.RoundTripper for the calls that a service makes. A Dependency
 // describes one service that is called: its limiter, its retries, its throttle. All of
-// them are optional, and a Dependency is shared by all calls to that service.
+// them are optional. A Dependency is made once and shared by all calls to that service: one
+// made per request bounds nothing. ByHost makes one for each host.
 //
 // One attempt is
 //
@@ -139,7 +140,8 @@
 // RESOURCE_EXHAUSTED of gRPC without a message: it says that there is too much load and
 // nothing of how long the work takes. It is a response like any other for the caller,
 // with all its headers, so a proxy passes it on; ProxyError turns what was not sent into
-// one.
+// one. A handler that may have done something before answers what it was refused with
+// Refuse, which promises nothing.
 //
 // Attempts after the first are a matter of package retry. The request has to be
 // idempotent, or not executed as the service says (Goodput-Rejected), and its body has to

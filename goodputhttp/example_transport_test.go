@@ -80,25 +80,31 @@ func ExampleUnsent() {
 	// goodputhttp: the request to search was not sent: its deadline has passed
 }
 
-// One limiter for each host, of 10,000 hosts at most.
+// One limiter for each host, and what has become of each.
 func ExampleByHost() {
-	dependency := goodputhttp.ByHost(func(host string) *goodputhttp.Dependency {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+
+	hosts := goodputhttp.ByHost(func(host string) *goodputhttp.Dependency {
 		return &goodputhttp.Dependency{
 			Limiter: goodput.New(goodput.Config{Name: host, Limit: limit.Fixed(4)}),
 			Retry:   &retry.Policy{},
 		}
-	}, 10_000)
-	client := &http.Client{Transport: &goodputhttp.Transport{Dependency: dependency}}
-	_ = client
+	}, goodputhttp.DefaultMaxHosts)
+	client := &http.Client{Transport: &goodputhttp.Transport{Dependency: hosts.Dependency}}
 
-	for _, u := range []string{"http://a.example/x", "http://A.example:80/y", "http://b.example/"} {
-		r, _ := http.NewRequest(http.MethodGet, u, nil)
-		fmt.Println(dependency(r).Stats().Name)
+	for range 3 {
+		res, err := client.Get(server.URL)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		_ = res.Body.Close()
 	}
-	// Output:
-	// a.example
-	// a.example
-	// b.example
+	for host, dep := range hosts.All() { // in the order of their names
+		fmt.Println(host == server.Listener.Addr().String(), dep.Stats().Attempts)
+	}
+	// Output: true 3
 }
 
 // The slowest 5 % of the reads are sent a second time.

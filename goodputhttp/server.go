@@ -134,6 +134,12 @@ type visit struct {
 // http.ErrAbortHandler, which net/http takes for "close the connection and say
 // nothing", if the client left before its request could start.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case s.Limiter == nil:
+		panic("goodputhttp: Server.Limiter is nil: say which limiter a request needs, or use Handler")
+	case s.Next == nil:
+		panic("goodputhttp: Server.Next is nil: say what serves the requests that are admitted")
+	}
 	lim := s.Limiter(r)
 	if lim == nil {
 		s.Next.ServeHTTP(w, r)

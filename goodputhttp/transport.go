@@ -24,6 +24,8 @@ import (
 //
 // It is safe for concurrent use. Do not change or copy a Transport in use.
 type Transport struct {
+	_ noCopy
+
 	// Base makes the attempts. Default http.DefaultTransport, which keeps only two idle
 	// connections per host: set MaxIdleConnsPerHost of your own to the limit. An
 	// http.Transport sends a request on another connection if the one that it kept turns
@@ -36,9 +38,17 @@ type Transport struct {
 	Dependency func(*http.Request) *Dependency
 }
 
-// A Dependency is a service that requests are sent to. The zero value of each field
-// means its default, and the zero Dependency forwards deadlines and counts. Do not
-// change or copy a Dependency in use; Transports may share one.
+// A noCopy makes go vet complain when what it is in is copied.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
+
+// A Dependency is a service that requests are sent to. Make it once and return the same
+// one for each request: one made per request has a limiter that never fills, and a retry
+// budget, a throttle and a hedge that never learn. The zero value of each field means its
+// default, and the zero Dependency forwards deadlines and counts. Do not change or copy a
+// Dependency in use; Transports may share one.
 type Dependency struct {
 	// Name is for errors, Stats and Explain. Default: the name of Limiter, else
 	// "dependency".
@@ -141,6 +151,9 @@ func (d *Dependency) name() string {
 // else what Base returned last. If a later attempt is not sent, for want of a slot or of
 // time, the call ends as the attempt before it did.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.Dependency == nil {
+		panic("goodputhttp: Transport.Dependency is nil: say what a request needs, or use ByHost")
+	}
 	dep := t.Dependency(r)
 	if dep == nil {
 		return t.base().RoundTrip(r)

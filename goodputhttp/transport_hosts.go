@@ -2,10 +2,13 @@ package goodputhttp
 
 import (
 	"container/list"
+	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // DefaultMaxHosts is how many hosts ByHost keeps apart by default. A Dependency with a
@@ -15,39 +18,85 @@ const DefaultMaxHosts = 1000
 // maxHost is the longest name of a host: 253 of DNS and a port.
 const maxHost = 253 + len(":65535")
 
-// ByHost returns a function for Transport.Dependency that has one for each host, made by
-// create, with what it has learned. host is the host of the URL in lower case, with the
-// port unless it is the one of the scheme. create may return nil, for hosts that need
-// none, and may be called more than once for a host; it must be safe for concurrent use.
+// ByHost returns one Dependency for each host, made by create, with what it has learned:
 //
-// At most most hosts are kept, 0 for DefaultMaxHosts. Who can choose the hosts, as users
+//	hosts := goodputhttp.ByHost(create, goodputhttp.DefaultMaxHosts)
+//	client := &http.Client{Transport: &goodputhttp.Transport{Dependency: hosts.Dependency}}
+//
+// host is that of the URL in lower case, with the port unless it is the one of the scheme.
+// create may return nil, for hosts that need none, and may be called more than once for a
+// host; it must be safe for concurrent use.
+//
+// At most most hosts are kept; 0 is DefaultMaxHosts. Who can choose the hosts, as users
 // of webhooks can, can fill any table: then the host goes that was not used for the
 // longest time, of those that have no request under way, and is new when it comes back.
 // Those with one under way stay, because a second limiter beside the first would double
 // the limit. If all have one, the new host shares one Dependency with the others like it,
 // create(""), and so does a name that is too long to be one (259 bytes).
-func ByHost(create func(host string) *Dependency, most int) func(*http.Request) *Dependency {
+func ByHost(create func(host string) *Dependency, most int) *Hosts {
 	if create == nil || most < 0 {
-		panic("goodputhttp: ByHost needs a function and a number of hosts, or 0 for the default")
+		panic("goodputhttp: ByHost needs a function and a number of hosts, or 0 for DefaultMaxHosts")
 	}
-	return byHost(&hosts{}, create, most)
+	return &Hosts{create: create, most: or(most, DefaultMaxHosts), byName: map[string]*list.Element{}}
 }
 
-func byHost(t *hosts, create func(string) *Dependency, most int) func(*http.Request) *Dependency {
-	t.create, t.most, t.byName = create, or(most, DefaultMaxHosts), map[string]*list.Element{}
-	t.rest = sync.OnceValue(func() *Dependency { return create("") })
-	return func(r *http.Request) *Dependency { return t.get(hostOf(r.URL)) }
-}
-
-// hosts is the table, the host used last in front.
-type hosts struct {
+// Hosts has one Dependency for each host. It is made by ByHost, and safe for concurrent
+// use.
+type Hosts struct {
 	create func(string) *Dependency
 	most   int
-	rest   func() *Dependency // of those that found no place
+
+	once   sync.Once
+	shared atomic.Pointer[Dependency] // of those that found no place; nil: none was needed yet
 
 	mu     sync.Mutex
 	byName map[string]*list.Element // of *host
-	used   list.List
+	used   list.List                // the one used last in front
+}
+
+// Dependency returns the one of the host of r: it is for Transport.Dependency.
+func (t *Hosts) Dependency(r *http.Request) *Dependency { return t.get(hostOf(r.URL)) }
+
+// All returns what there is now by the name of the host, in the order of the names, for
+// metrics and Explain. The one that hosts without a place share comes first, as "". Hosts
+// for which create returned nil are left out. It counts as no use of a host, and a host that
+// has lost its place is not there any more, nor are its counters.
+//
+//	for host, dep := range hosts.All() {
+//		fmt.Println(host, dep.Stats().Attempts)
+//	}
+func (t *Hosts) All() iter.Seq2[string, *Dependency] {
+	return func(yield func(string, *Dependency) bool) {
+		if dep := t.shared.Load(); dep != nil && !yield("", dep) {
+			return
+		}
+		for _, h := range t.sorted() {
+			if !yield(h.name, h.dep) {
+				return
+			}
+		}
+	}
+}
+
+// sorted returns those that have a Dependency. yield may come back to t, so it is not
+// called under the lock.
+func (t *Hosts) sorted() []*host {
+	t.mu.Lock()
+	all := make([]*host, 0, len(t.byName))
+	for e := t.used.Front(); e != nil; e = e.Next() {
+		if h := e.Value.(*host); h.dep != nil {
+			all = append(all, h)
+		}
+	}
+	t.mu.Unlock()
+	slices.SortFunc(all, func(a, b *host) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
+// rest returns the one of those that found no place.
+func (t *Hosts) rest() *Dependency {
+	t.once.Do(func() { t.shared.Store(t.create("")) })
+	return t.shared.Load()
 }
 
 type host struct {
@@ -55,7 +104,7 @@ type host struct {
 	dep  *Dependency
 }
 
-func (t *hosts) get(name string) *Dependency {
+func (t *Hosts) get(name string) *Dependency {
 	if len(name) > maxHost {
 		return t.rest()
 	}
@@ -74,7 +123,7 @@ func (t *hosts) get(name string) *Dependency {
 }
 
 // find returns the one of name, or whether there is room for it.
-func (t *hosts) find(name string) (dep *Dependency, found, room bool) {
+func (t *Hosts) find(name string) (dep *Dependency, found, room bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e, ok := t.byName[name]; ok {
@@ -86,7 +135,7 @@ func (t *hosts) find(name string) (dep *Dependency, found, room bool) {
 
 // add puts dep in, unless somebody was faster, and returns the one of name; false if the
 // room is gone.
-func (t *hosts) add(name string, dep *Dependency) (*Dependency, bool) {
+func (t *Hosts) add(name string, dep *Dependency) (*Dependency, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e, ok := t.byName[name]; ok {
@@ -100,7 +149,7 @@ func (t *hosts) add(name string, dep *Dependency) (*Dependency, bool) {
 }
 
 // room reports whether there is a place for one more, and makes it if it can.
-func (t *hosts) room() bool { return t.used.Len() < t.most || t.evict() }
+func (t *Hosts) room() bool { return t.used.Len() < t.most || t.evict() }
 
 // evictTries bounds the search for a host without a request under way, so that a full
 // table does not make each new host walk all of it. The longest unused are looked at
@@ -108,7 +157,7 @@ func (t *hosts) room() bool { return t.used.Len() < t.most || t.evict() }
 const evictTries = 64
 
 // evict removes the idle host that was used last of all, and reports whether there was one.
-func (t *hosts) evict() bool {
+func (t *Hosts) evict() bool {
 	e := t.used.Back()
 	for range evictTries {
 		if e == nil {

@@ -29,7 +29,7 @@ func TestByHostKeepsHostsApart(t *testing.T) {
 			return nil
 		}
 		return &Dependency{Name: host}
-	}, 0)
+	}, 0).Dependency
 	for _, c := range []struct{ url, want string }{
 		{"http://a.test/", "a.test"},
 		{"http://A.TEST:80/x?y", "a.test"},
@@ -63,7 +63,7 @@ func TestByHostAtItsBound(t *testing.T) {
 	f := ByHost(func(host string) *Dependency {
 		made[host]++
 		return &Dependency{Name: host, Limiter: limiter(1, goodput.Config{})}
-	}, 2)
+	}, 2).Dependency
 	open := map[string]*http.Response{}
 	tr := &Transport{Dependency: f, Base: base(func(*http.Request) (*http.Response, error) { return respond(200, "x"), nil })}
 	begin := func(host string) {
@@ -111,9 +111,8 @@ func TestByHostAtItsBound(t *testing.T) {
 func TestByHostWithHostileHosts(t *testing.T) {
 	const most, workers, rounds = 50, 8, 2000
 	seed := uint64(time.Now().UnixNano())
-	t1 := &hosts{}
-	f := byHost(t1, func(host string) *Dependency { return &Dependency{Name: host} }, most)
-	tr := &Transport{Dependency: f, Base: base(func(*http.Request) (*http.Response, error) { return respond(200, ""), nil })}
+	t1 := ByHost(func(host string) *Dependency { return &Dependency{Name: host} }, most)
+	tr := &Transport{Dependency: t1.Dependency, Base: base(func(*http.Request) (*http.Response, error) { return respond(200, ""), nil })}
 	var wg sync.WaitGroup
 	for w := range workers {
 		wg.Go(func() {
@@ -129,6 +128,74 @@ func TestByHostWithHostileHosts(t *testing.T) {
 	wg.Wait()
 	if a, b := len(t1.byName), t1.used.Len(); a != b || a > most {
 		t.Errorf("%d names, %d hosts, at most %d (seed %d)", a, b, most, seed)
+	}
+}
+
+// All has each host that is kept, by name, and those without a place first.
+func TestHostsAll(t *testing.T) {
+	hosts := ByHost(func(host string) *Dependency {
+		if host == "none" {
+			return nil
+		}
+		return &Dependency{Name: host}
+	}, 4)
+	var list string
+	all := func() string {
+		list = ""
+		for host, dep := range hosts.All() {
+			list += fmt.Sprintf("%s=%s ", host, dep.Name)
+			hosts.Dependency(at("http://none")) // it may come back to the table
+		}
+		return list
+	}
+	if got := all(); got != "" {
+		t.Errorf("of nothing: %q", got)
+	}
+	for _, host := range []string{"none", "c", "a", "b"} {
+		hosts.Dependency(at("http://" + host))
+	}
+	if got := all(); got != "a=a b=b c=c " {
+		t.Errorf("%q", got)
+	}
+	hosts.Dependency(at("http://" + strings.Repeat("x", 300)))
+	if got := all(); got != "= a=a b=b c=c " {
+		t.Errorf("with the shared one: %q", got)
+	}
+	for range hosts.All() {
+		break
+	}
+	for host := range hosts.All() {
+		if host == "a" {
+			break
+		}
+	}
+	hosts.Dependency(at("http://d")) // the place of c, which All has not used
+	if got := all(); got != "= a=a b=b d=d " {
+		t.Errorf("after a fifth host: %q", got)
+	}
+}
+
+// What is required and not there is said in one sentence.
+func TestRequiredFields(t *testing.T) {
+	for want, f := range map[string]func(){
+		"goodputhttp: Transport.Dependency is nil: say what a request needs, or use ByHost": func() {
+			_, _ = new(Transport).RoundTrip(at("http://a"))
+		},
+		"goodputhttp: Server.Limiter is nil: say which limiter a request needs, or use Handler": func() {
+			(&Server{Next: nothing}).ServeHTTP(nil, at("http://a"))
+		},
+		"goodputhttp: Server.Next is nil: say what serves the requests that are admitted": func() {
+			(&Server{Limiter: one(limiter(1, goodput.Config{}))}).ServeHTTP(nil, at("http://a"))
+		},
+	} {
+		func() {
+			defer func() {
+				if got := recover(); got != want {
+					t.Errorf("%v, want %s", got, want)
+				}
+			}()
+			f()
+		}()
 	}
 }
 
@@ -148,7 +215,7 @@ func TestByHostNeedsAFunction(t *testing.T) {
 // A table that is full of hosts with requests under way is not walked for each new host.
 func BenchmarkByHostFull(b *testing.B) {
 	const most = 1000
-	f := ByHost(func(string) *Dependency { return &Dependency{} }, most)
+	f := ByHost(func(string) *Dependency { return &Dependency{} }, most).Dependency
 	for i := range most {
 		f(at(fmt.Sprintf("http://h%d", i))).counts.running.Add(1)
 	}
