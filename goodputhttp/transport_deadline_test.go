@@ -124,6 +124,9 @@ func TestTransportDoesNotSendTooLate(t *testing.T) {
 			if st := dep.Stats(); st.OutOfTime != 1 || st.Attempts != 0 {
 				t.Errorf("%+v", st)
 			}
+			if n := dep.Limiter.Stats().Outcomes[goodput.Abandoned]; (n == 1) != (c.wait > 0) {
+				t.Errorf("%d slots were given back unused", n)
+			}
 		})
 	}
 	if sent, err := told(t, &Dependency{}, HopMargin+time.Millisecond, 0); err != nil || sent["X-Envoy-Expected-Rq-Timeout-Ms"] != "1" {

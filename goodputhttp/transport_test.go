@@ -141,6 +141,8 @@ func TestTransportHoldsTheSlotToTheEndOfTheBody(t *testing.T) {
 			read: func(t *testing.T, res *http.Response, _ func()) { res.Body.Close() }, want: goodput.Failed,
 		},
 		{name: "500 without a body", res: func() *http.Response { return respond(500, "") }, want: goodput.Failed},
+		{name: "304, whatever its body is", res: func() *http.Response { return respond(304, "x") }, want: goodput.Completed},
+		{name: "204, whatever its body is", res: func() *http.Response { return respond(204, "x") }, want: goodput.Completed},
 		{name: "404 without a body", res: func() *http.Response { return respond(404, "") }, want: goodput.Completed},
 		{name: "transport error", err: errBoom, want: goodput.Failed},
 		{name: "transport error that is EOF", err: io.EOF, want: goodput.Failed},
@@ -203,7 +205,9 @@ func TestTransportPassesRefusalsOn(t *testing.T) {
 		{"ours", false, respond(503, "no", "Goodput-Rejected: queue_full", "Retry-After: 7"), true},
 		{"Envoy", false, respond(503, "no", "X-Envoy-Overloaded: true"), true},
 		{"Finagle", false, respond(503, "no", "Finagle-Http-Nack: true"), true},
+		{"Finagle, never again", false, respond(503, "no", "Finagle-Http-Nonretryable-Nack: true"), true},
 		{"Skipper", false, respond(503, "no", "Admission-Control: true"), true},
+		{"a marker of no status in particular", false, respond(400, "no", "Admission-Control: true"), true},
 		{"429", false, respond(429, "no"), true},
 		{"503 with Retry-After", false, respond(503, "no", "Retry-After: 1"), true},
 		{"503", false, respond(503, "no"), false},
@@ -215,6 +219,9 @@ func TestTransportPassesRefusalsOn(t *testing.T) {
 		{"the same and no gRPC", false, respond(200, "", "Grpc-Status: 14"), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if h := c.res.Header; retry.HTTPFault(503, h, time.Now()).Shed != isShed(h) {
+				t.Errorf("package retry takes it for a refusal, or we do, and not both: %v", h)
+			}
 			lim := limiter(1, goodput.Config{})
 			throttle := &retry.Throttle{}
 			dep := &Dependency{Limiter: lim, Throttle: throttle}
@@ -496,23 +503,35 @@ func TestTransportUpgrade(t *testing.T) {
 
 // How long an upgrade took is no service time, as it is for other answers.
 func TestTransportUpgradeIsNoSample(t *testing.T) {
-	for status, want := range map[int]int{200: 10, 101: 0} {
+	for _, c := range []struct {
+		method       string
+		status, want int
+	}{
+		{http.MethodGet, 200, 10},
+		{http.MethodGet, 101, 0},
+		{http.MethodConnect, 200, 0},
+		{http.MethodConnect, 299, 0},
+		{http.MethodConnect, 300, 10},
+		{http.MethodConnect, 403, 10},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(background, time.Hour) // requests with a deadline are all timed
 			defer cancel()
 			lim := limiter(1, goodput.Config{})
 			tr := to(&Dependency{Limiter: lim}, base(func(*http.Request) (*http.Response, error) {
 				time.Sleep(10 * time.Millisecond)
-				return respond(status, ""), nil
+				return respond(c.status, ""), nil
 			}))
 			for range 10 {
-				if _, err := tr.RoundTrip(get(ctx)); err != nil {
+				r := get(ctx)
+				r.Method = c.method
+				if _, err := tr.RoundTrip(r); err != nil {
 					t.Fatal(err)
 				}
 			}
 			time.Sleep(time.Minute) // a window passes
-			if n := lim.Stats().Derivation.Samples; int(n) != want {
-				t.Errorf("%d: %d samples, want %d", status, n, want)
+			if n := lim.Stats().Derivation.Samples; int(n) != c.want {
+				t.Errorf("%s %d: %d samples, want %d", c.method, c.status, n, c.want)
 			}
 		})
 	}
