@@ -63,7 +63,7 @@ func TestBudgetKnobs(t *testing.T) {
 		shared := &Budget{Reserve: 2}
 		one, two := &Policy{Budget: shared}, &Policy{Budget: shared}
 		_, _ = one.Do(t.Context(), fails), two.Do(t.Context(), fails)
-		if s := two.Stats(); s.Stops[NoBudget] != 1 || s.Budget.Calls != 2 || s.Budget.Left != 0 {
+		if s := two.Stats(); s.Stops[RetriesSpent] != 1 || s.Budget.Calls != 2 || s.Budget.Left != 0 {
 			t.Errorf("shared: %+v", s)
 		}
 	})
@@ -78,7 +78,8 @@ func TestExplain(t *testing.T) {
 hints: a server is waited for up to 1m0s
 nested: one attempt inside an attempt of a call outside
 budget: 2 of max(0.1 x 2 calls, 10) retries in 10s, 8 left
-so far: 2 calls, 4 attempts (x 2.000), 1 attempts, 1 answered
+so far: 2 calls, 4 attempts made by 2 of them (x 2.000)
+calls ended: 1 exhausted, 1 answered
 `
 		if got := p.Explain(); got != want {
 			t.Errorf("%s\nwant\n%s", got, want)
@@ -88,7 +89,7 @@ so far: 2 calls, 4 attempts (x 2.000), 1 attempts, 1 answered
 hints: a server is waited for up to 1m0s
 nested: attempts multiply with those of a call outside
 budget: 0 of max(0.1 x 0 calls, 10) retries in 10s, 10 left
-so far: 0 calls, 0 attempts (x 1.000)
+so far: 0 calls, 0 attempts made by 0 of them (x 1.000)
 `
 		if got := q.Explain(); got != want {
 			t.Errorf("%s\nwant\n%s", got, want)

@@ -28,6 +28,7 @@ type Call struct {
 	attempt    int
 	idempotent bool
 	nested     bool
+	counted    bool        // by the budget, as one that may need a retry
 	executed   bool        // an attempt may have been: then the call as a whole may have been
 	over       atomic.Bool // it has ended: what its contexts are used for is not inside it
 
@@ -69,7 +70,8 @@ func (c *Call) Begin(ctx context.Context, p *Policy) {
 		c.base = outer.number
 		c.nested = outer.inside() && !p.Multiply
 	}
-	if !c.nested && (outer == nil || !outer.inside() || outer.number == 1) {
+	c.counted = !c.nested && (outer == nil || !outer.inside() || outer.number == 1)
+	if c.counted {
 		c.settings.budget.Request() // it may need a retry, and is none itself
 	}
 	p.calls.Add(1)
@@ -154,7 +156,7 @@ func (c *Call) decide(f Fault, alive bool) (Stop, time.Duration) {
 	case c.nested:
 		return Nested, 0
 	case c.attempt >= c.settings.attempts:
-		return Attempts, 0
+		return Exhausted, 0
 	case f.Hint.Said && f.Hint.After > c.settings.maxAfter:
 		return TooLong, 0
 	}
@@ -164,7 +166,7 @@ func (c *Call) decide(f Fault, alive bool) (Stop, time.Duration) {
 		return TooLate, 0
 	case !c.settings.budget.Spend():
 		c.budget = c.settings.budget.Stats()
-		return NoBudget, 0
+		return RetriesSpent, 0
 	}
 	return Retry, c.wait
 }

@@ -61,16 +61,16 @@ func TestHintsAreObeyed(t *testing.T) {
 		stop     Stop
 		want     time.Duration
 	}{
-		{"C063: 00000012", HTTPHint(http.Header{"Retry-After": {"00000012"}}, time.Now()), 0, 0, Attempts, 12 * time.Second},
-		{"no jitter", Hint{After: time.Second, Said: true}, 0, 0, Attempts, time.Second},
-		{"half of the jitter", Hint{After: time.Second, Said: true}, 0.5, 0, Attempts, 1250 * ms},
-		{"exact", Hint{After: time.Second, Said: true, Exact: true}, 0.5, 0, Attempts, time.Second},
-		{"0: the backoff", Hint{Said: true}, 0.5, 0, Attempts, 25 * ms},
-		{"below the backoff", Hint{After: 10 * ms, Said: true, Exact: true}, 0.5, 0, Attempts, 25 * ms},
-		{"nothing said", Hint{Text: "soon"}, 0.5, 0, Attempts, 25 * ms},
-		{"as long as it may be", Hint{After: time.Minute, Said: true, Exact: true}, 0, 0, Attempts, time.Minute},
+		{"C063: 00000012", HTTPHint(http.Header{"Retry-After": {"00000012"}}, time.Now()), 0, 0, Exhausted, 12 * time.Second},
+		{"no jitter", Hint{After: time.Second, Said: true}, 0, 0, Exhausted, time.Second},
+		{"half of the jitter", Hint{After: time.Second, Said: true}, 0.5, 0, Exhausted, 1250 * ms},
+		{"exact", Hint{After: time.Second, Said: true, Exact: true}, 0.5, 0, Exhausted, time.Second},
+		{"0: the backoff", Hint{Said: true}, 0.5, 0, Exhausted, 25 * ms},
+		{"below the backoff", Hint{After: 10 * ms, Said: true, Exact: true}, 0.5, 0, Exhausted, 25 * ms},
+		{"nothing said", Hint{Text: "soon"}, 0.5, 0, Exhausted, 25 * ms},
+		{"as long as it may be", Hint{After: time.Minute, Said: true, Exact: true}, 0, 0, Exhausted, time.Minute},
 		{"longer than that", Hint{After: time.Minute + 1, Said: true}, 0, 0, TooLong, 0},
-		{"fits, and some jitter too", Hint{After: time.Second, Said: true}, 0.5, 1200 * ms, Attempts, 1050 * ms},
+		{"fits, and some jitter too", Hint{After: time.Second, Said: true}, 0.5, 1200 * ms, Exhausted, 1050 * ms},
 		{"fits just not", Hint{After: time.Second, Said: true}, 0.5, time.Second, TooLate, 0},
 		{"longer than is left", Hint{After: 2 * time.Second, Said: true}, 0, time.Second, TooLate, 0},
 		{"never", Hint{Never: true}, 0, 0, Pushback, 0},
@@ -125,7 +125,7 @@ func TestC069LayersDoNotMultiply(t *testing.T) {
 					})
 				})
 			})
-			if sent != row.want || stopOf(t, err).Stop != Attempts {
+			if sent != row.want || stopOf(t, err).Stop != Exhausted {
 				t.Errorf("multiply %v: %d attempts, want %d: %v", row.multiply, sent, row.want, err)
 			}
 			if want := map[bool]int{false: 4, true: 10}[row.multiply]; highest != want {

@@ -127,7 +127,7 @@ func TestPanicGoesOn(t *testing.T) {
 		}
 		// What goes on in the background with the context is not inside a call.
 		err := p.Do(context.WithoutCancel(inside), fails)
-		if e := stopOf(t, err); e.Stop != Attempts {
+		if e := stopOf(t, err); e.Stop != Exhausted {
 			t.Errorf("after the call: %v", err)
 		}
 	}) // which fails if a goroutine or a timer that anybody waits for is left
@@ -301,8 +301,8 @@ func TestManyAtOnce(t *testing.T) {
 		if n := th.Stats(); n.Kept+n.Accepted+n.Refused != s.Attempts {
 			t.Errorf("%+v of %d attempts", n, s.Attempts)
 		}
-		if s.Budget.Granted > 100 || s.Retries() > s.Budget.Granted || s.Budget.Refused != s.Stops[NoBudget] {
-			t.Errorf("%d retries, %d granted of 1000 x 0.1; %d of %d refused", s.Retries(), s.Budget.Granted, s.Budget.Refused, s.Stops[NoBudget])
+		if s.Budget.Granted > 100 || s.Retries() > s.Budget.Granted || s.Budget.Refused != s.Stops[RetriesSpent] {
+			t.Errorf("%d retries, %d granted of 1000 x 0.1; %d of %d refused", s.Retries(), s.Budget.Granted, s.Budget.Refused, s.Stops[RetriesSpent])
 		}
 	})
 }

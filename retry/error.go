@@ -21,7 +21,7 @@ type Error struct {
 	Wait     time.Duration // that there was no time for: TooLate, if the deadline had not passed
 	Left     time.Duration // until the deadline, when it was decided; 0 without one
 	Hint     Hint          // of the last attempt
-	Budget   BudgetStats   // as it was, if Stop is NoBudget
+	Budget   BudgetStats   // as it was, if Stop is RetriesSpent
 	Err      error         // of the last attempt
 
 	fault Fault  // of the call as a whole, for a call outside
@@ -67,7 +67,8 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&b, "tried %d times in %v", e.Attempts, rounded(e.Took))
 	}
 	b.WriteString(", " + e.because())
-	if (e.Hint.Said || e.Hint.Never || e.Hint.Text != "") && e.Stop != TooLong && e.Stop != Pushback {
+	heard := e.Attempts > 0 && (e.Hint.Said || e.Hint.Never || e.Hint.Text != "")
+	if heard && e.Stop != TooLong && e.Stop != Pushback {
 		fmt.Fprintf(&b, "; the server says %v", e.Hint)
 	}
 	if e.Err != nil {
@@ -81,12 +82,12 @@ func (e *Error) because() string {
 	switch e.Stop {
 	case Permanent:
 		return "and not again: " + e.why
-	case Attempts:
+	case Exhausted:
 		if e.most == 1 {
 			return "and not again: one attempt is all there is"
 		}
 		return fmt.Sprintf("and not again: %d attempts are all there are", e.most)
-	case NoBudget:
+	case RetriesSpent:
 		return fmt.Sprintf("and not again: the retry budget is spent (%v)", e.Budget)
 	case TooLate:
 		if e.ctx == nil {
@@ -105,6 +106,11 @@ func (e *Error) because() string {
 		return "and not again in here: the call outside makes the attempts (see Policy.Multiply)"
 	case Answered:
 		return "and answered"
+	case Kept:
+		if e.Attempts == 0 {
+			return "kept here"
+		}
+		return "and not again: kept here"
 	}
 	return "and goes on"
 }

@@ -82,7 +82,8 @@ func ExamplePolicy_Explain() {
 	// hints: a server is waited for up to 1m0s
 	// nested: one attempt inside an attempt of a call outside
 	// budget: 1 of max(0.1 x 1 calls, 10) retries in 10s, 9 left
-	// so far: 1 calls, 2 attempts (x 2.000), 1 answered
+	// so far: 1 calls, 2 attempts made by 1 of them (x 2.000)
+	// calls ended: 1 answered
 }
 
 // An adapter of a protocol makes the attempts itself.

@@ -19,12 +19,11 @@ const (
 	mostTime          = 7 * 24 * time.Hour    // of PerAttempt and Total
 )
 
-// A Policy describes the attempts of a call. The zero value of each field means its
-// documented default, so the zero Policy is ready to use. It is safe for concurrent use
-// and must not be copied or changed once it is in use: what is out of range then panics
-// with the sentence of Validate.
-//
-// A Policy belongs to one dependency: its budget is shared by all calls made with it.
+// A Policy describes the attempts of the calls of one dependency. Make it once and share
+// it: its budget is that of all calls made with it, and one made per request bounds nothing.
+// The zero value of each field means its documented default, so the zero Policy is ready to
+// use. It is safe for concurrent use and must not be copied or changed once it is in use:
+// what is out of range then panics with the sentence of Validate.
 type Policy struct {
 	// Name is that of the dependency, for errors and metrics.
 	Name string
@@ -70,6 +69,8 @@ type Policy struct {
 	calls    atomic.Uint64
 	attempts atomic.Uint64
 	untried  atomic.Uint64 // calls that were over before the first attempt
+	unsent   atomic.Uint64 // calls whose first attempt was kept here
+	kept     atomic.Uint64 // attempts that were
 	stops    [Stops]atomic.Uint64
 }
 

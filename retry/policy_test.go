@@ -113,13 +113,13 @@ func TestKnobs(t *testing.T) {
 		p    *Policy
 		want string
 	}{
-		{"none", &Policy{}, "attempts after 3 in 80ms"}, // 30 (25 drawn) + 50
-		{"Attempts", &Policy{Attempts: 4}, "attempts after 4 in 180ms"},
-		{"Backoff", &Policy{Backoff: 100 * time.Millisecond}, "attempts after 3 in 150ms"},
-		{"MaxBackoff", &Policy{MaxBackoff: 80 * time.Millisecond}, "attempts after 3 in 70ms"},
+		{"none", &Policy{}, "exhausted after 3 in 80ms"}, // 30 (25 drawn) + 50
+		{"Attempts", &Policy{Attempts: 4}, "exhausted after 4 in 180ms"},
+		{"Backoff", &Policy{Backoff: 100 * time.Millisecond}, "exhausted after 3 in 150ms"},
+		{"MaxBackoff", &Policy{MaxBackoff: 80 * time.Millisecond}, "exhausted after 3 in 70ms"},
 		{"Total", &Policy{Total: 79 * time.Millisecond}, "too_late after 2 in 30ms"},
 		{"MaxAfter", &Policy{MaxAfter: 29 * time.Millisecond}, "too_long after 1 in 0s"},
-		{"Budget", &Policy{Budget: &Budget{Reserve: 1}}, "no_budget after 2 in 30ms"},
+		{"Budget", &Policy{Budget: &Budget{Reserve: 1}}, "retries_spent after 2 in 30ms"},
 		{"Classify", &Policy{Classify: func(Fault) Verdict { return Final }}, "permanent after 1 in 0s"},
 		{"Classify, answer", &Policy{Classify: func(Fault) Verdict { return Answer }}, "answered after 1 in 0s"},
 	} {
@@ -213,7 +213,7 @@ func TestHedge(t *testing.T) {
 	if a, b := AttemptFrom(first), AttemptFrom(second); a != 1 || b != 2 {
 		t.Errorf("attempts %d and %d", a, b)
 	}
-	if got := c.Again(Fault{Err: errTest, Idempotent: true}); got != Attempts {
+	if got := c.Again(Fault{Err: errTest, Idempotent: true}); got != Exhausted {
 		t.Errorf("after both: %v", got)
 	}
 	if !p.Begin(t.Context()).Hedge() || p.Begin(t.Context()).Hedge() {

@@ -6,17 +6,20 @@ import (
 )
 
 // Stats is what a Policy shows of itself. All but Budget only grow; when no call runs
-// Calls is the sum of Stops and of those whose function panicked.
+// Calls is the sum of Stops and of those whose function panicked. Attempts less Kept is
+// what was sent, by Calls less Untried and Unsent.
 type Stats struct {
 	Name     string
 	Calls    uint64
 	Untried  uint64        // of Calls, those whose context was over before the first attempt
-	Attempts uint64        // of the other Calls, the first ones, and retries and hedges
+	Unsent   uint64        // of Calls, those whose first attempt was kept here
+	Attempts uint64        // of Calls but Untried: the first ones, and retries and hedges
+	Kept     uint64        // of Attempts, those that were kept here: see Call.Kept
 	Stops    [Stops]uint64 // calls by how they ended; Answered is the good one
 	Budget   BudgetStats   // also of others that share it
 }
 
-// Retries returns the attempts beyond the first ones.
+// Retries returns the attempts beyond the first ones, those that were kept here included.
 func (s *Stats) Retries() uint64 {
 	tried := s.Calls - s.Untried
 	return max(s.Attempts, tried) - tried
@@ -28,6 +31,8 @@ func (p *Policy) Stats() Stats {
 	for i := range s.Stops {
 		s.Stops[i] = p.stops[i].Load()
 	}
+	s.Kept = p.kept.Load()
+	s.Unsent = p.unsent.Load()
 	s.Untried = p.untried.Load()
 	s.Attempts = p.attempts.Load()
 	s.Calls = p.calls.Load()
@@ -52,15 +57,29 @@ func (p *Policy) Explain() string {
 		b.WriteString("nested: one attempt inside an attempt of a call outside\n")
 	}
 	fmt.Fprintf(&b, "budget: %v, %.6g left\n", s.Budget, s.Budget.Left)
+	s.explain(&b)
+	return b.String()
+}
+
+// explain says what came of the calls. s is no snapshot of one instant, so what is taken
+// off may be more than there is.
+func (s *Stats) explain(b *strings.Builder) {
+	sent := max(s.Attempts, s.Kept) - s.Kept
+	by := max(s.Calls, s.Untried+s.Unsent) - s.Untried - s.Unsent
 	ratio := 1.0
-	if tried := s.Calls - s.Untried; tried > 0 {
-		ratio = float64(s.Attempts) / float64(tried)
+	if by > 0 {
+		ratio = float64(sent) / float64(by)
 	}
-	fmt.Fprintf(&b, "so far: %d calls, %d attempts (x %.3f)", s.Calls, s.Attempts, ratio)
+	fmt.Fprintf(b, "so far: %d calls, %d attempts made by %d of them (x %.3f)", s.Calls, sent, by, ratio)
+	if s.Kept > 0 {
+		fmt.Fprintf(b, ", %d attempts kept here and not sent", s.Kept)
+	}
+	sep := "\ncalls ended: "
 	for i, n := range s.Stops {
 		if n > 0 {
-			fmt.Fprintf(&b, ", %d %v", n, Stop(i))
+			fmt.Fprintf(b, "%s%d %v", sep, n, Stop(i))
+			sep = ", "
 		}
 	}
-	return b.String() + "\n"
+	b.WriteByte('\n')
 }

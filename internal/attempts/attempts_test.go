@@ -64,6 +64,19 @@ func (m *memory) add(now time.Duration, kind int) {
 	m.events = append(m.events, event{m.advance(now), kind})
 }
 
+// drop forgets the latest of kind, if it is still in the window.
+func (m *memory) drop(now time.Duration, kind int) {
+	latest := m.advance(now)
+	for i, e := range slices.Backward(m.events) {
+		if e.kind == kind {
+			if e.bucket > latest-10 {
+				m.events[i].kind = -1 // it stays, for advance
+			}
+			return
+		}
+	}
+}
+
 func (m *memory) advance(now time.Duration) int64 {
 	n := int64(math.Floor(float64(now) / float64(m.length/10)))
 	if len(m.events) == 0 || n > m.latest {
@@ -109,10 +122,15 @@ func steps(t *testing.T, k float64, data []byte) {
 		if got := b.Left(now); got != left {
 			t.Fatalf("%s: %v left, want %v", at, got, left)
 		}
-		if data[1]%2 == 0 {
+		switch {
+		case data[1]%8 == 6:
+			again := data[1]%16 == 6
+			b.Unsent(now, again)
+			budget.drop(high, map[bool]int{false: requested, true: retried}[again])
+		case data[1]%2 == 0:
 			b.Request(now)
 			budget.add(high, requested)
-		} else {
+		default:
 			if got := b.Spend(now); got != (left >= 1) {
 				t.Fatalf("%s: spends %v with %v left", at, got, left)
 			}

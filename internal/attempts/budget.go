@@ -38,6 +38,16 @@ const (
 // Request counts a first attempt at now.
 func (b *Budget) Request(now time.Duration) { b.window.add(now, b.Window, requested) }
 
+// Unsent takes back the latest request, or with again the latest retry, that still counts at
+// now: it was not sent. Retries that were granted for such a request meanwhile stay.
+func (b *Budget) Unsent(now time.Duration, again bool) {
+	kind := requested
+	if again {
+		kind = retried
+	}
+	b.window.drop(now, b.Window, kind)
+}
+
 // Spend takes one retry at now and reports whether there was one.
 func (b *Budget) Spend(now time.Duration) bool {
 	if b.Left(now) < 1 {

@@ -50,6 +50,18 @@ func (w *window) advance(now, length time.Duration) int {
 
 func place(n int64) int { return int((n%buckets + buckets) % buckets) }
 
+// drop takes back the latest of kind that still counts at now, if there is one.
+func (w *window) drop(now, length time.Duration, kind int) {
+	w.advance(now, length)
+	for i := range int64(buckets) {
+		if c := &w.counts[place(w.latest-i)]; c[kind] > 0 {
+			c[kind]--
+			w.sums[kind]--
+			return
+		}
+	}
+}
+
 // add counts one of kind at now.
 func (w *window) add(now, length time.Duration, kind int) {
 	w.counts[w.advance(now, length)][kind]++
