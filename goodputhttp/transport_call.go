@@ -58,7 +58,7 @@ func (c *call) run() (*http.Response, error) {
 		n := attempts.Attempt()
 		a, err := c.one(attempts, ctx, cancel, n)
 		if a == nil { // not sent, and that is final
-			attempts.Again(retry.Fault{Err: retry.Never(err)})
+			attempts.Kept(err)
 			return c.unsent(err)
 		}
 		switch c.again(attempts, a, err) {

@@ -19,9 +19,9 @@ type DependencyStats struct {
 	HedgeWins uint64 // of them, those whose answer was taken
 	Shed      uint64 // attempts that the service, or one behind it, refused as overloaded
 
-	Throttled  uint64 // attempts kept at home by Throttle
-	Refused    uint64 // attempts refused by Limiter
-	OutOfTime  uint64 // attempts not made because nothing was left of the deadline
+	Throttled  uint64 // attempts kept here by Throttle
+	Refused    uint64 // attempts kept here by Limiter
+	OutOfTime  uint64 // attempts kept here because nothing was left of the deadline
 	OpenBodies int    // responses that are being read now
 }
 
@@ -50,28 +50,30 @@ func (d *Dependency) Stats() DependencyStats {
 }
 
 // Explain returns a few lines about what became of the calls, and what Retry, Throttle and
-// Limiter say of themselves.
+// Limiter say of themselves. What was kept here was not sent, so the service has no part in
+// it: the retry policy calls it kept too.
 func (d *Dependency) Explain() string {
 	s := d.Stats()
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d calls, %d attempts sent, %d bodies open\n", s.Name, s.Calls, s.Attempts, s.OpenBodies)
-	fmt.Fprintf(&b, "  again    %d retries", s.Retries)
+	fmt.Fprintf(&b, "  again    %d retries sent", s.Retries)
 	if d.Hedge != nil {
-		fmt.Fprintf(&b, ", %d hedges of which %d won; a hedge starts ", s.Hedges, s.HedgeWins)
+		fmt.Fprintf(&b, ", %d hedges sent of which %d won; a hedge starts ", s.Hedges, s.HedgeWins)
 		if delay := d.Hedge.Delay(); delay > 0 {
 			fmt.Fprintf(&b, "after %v", delay.Round(time.Microsecond))
 		} else {
 			fmt.Fprintf(&b, "once %d answers are known", hedgeFirst)
 		}
 	}
-	fmt.Fprintf(&b, "\n  refused  %d by the service\n", s.Shed)
-	fmt.Fprintf(&b, "  not sent %d: %d throttled, %d refused by the limiter, %d out of time\n",
+	fmt.Fprintf(&b, "\n  refused  %d of the attempts sent, by the service or one behind it\n", s.Shed)
+	fmt.Fprintf(&b, "  kept     %d attempts here and not sent: %d by the throttle, %d by the limiter, %d with no time left\n",
 		s.Throttled+s.Refused+s.OutOfTime, s.Throttled, s.Refused, s.OutOfTime)
 	if d.Throttle != nil {
 		fmt.Fprintf(&b, "  throttle %v\n", d.Throttle.Stats())
 	}
 	if d.Retry != nil {
-		b.WriteString(d.Retry.Explain())
+		lines := strings.TrimSuffix(d.Retry.Explain(), "\n")
+		fmt.Fprintf(&b, "  retry    %s\n", strings.ReplaceAll(lines, "\n", "\n           "))
 	}
 	if d.Limiter != nil {
 		b.WriteString(d.Limiter.Explain())
