@@ -107,10 +107,19 @@ func (c *Call) Context() (ctx context.Context, cancel context.CancelFunc) {
 	return context.WithDeadline(a, end)
 }
 
-// Again decides about another attempt after one that ended as f. It returns the word
-// Retry and has waited and counted, or says why there is no other attempt. The wait
-// ends with the caller, and there is none that the deadline would not outlast.
+// Again is Decide and then Wait, for callers that hold nothing through the wait.
 func (c *Call) Again(f Fault) Stop {
+	if stop := c.Decide(f); stop != Retry {
+		return stop
+	}
+	return c.Wait()
+}
+
+// Decide decides about another attempt after one that ended as f. It returns the word
+// Retry, and is followed by Wait then, or says why there is no other attempt: the response
+// of this one is the last. It does not wait, and there is no wait that the deadline would
+// not outlast.
+func (c *Call) Decide(f Fault) Stop {
 	now := time.Now()
 	c.left = c.end.Sub(now)
 	alive := c.ctx.Err() == nil && (c.end.IsZero() || c.left > 0)
@@ -119,13 +128,16 @@ func (c *Call) Again(f Fault) Stop {
 	f.OwnTime = f.OwnTime || alive && (f.Err != nil || c.policy.PerAttempt > 0)
 	c.fault = f
 	c.executed = c.executed || !f.Unsent && !f.safe(f.row()) || f.executed
-
-	var wait time.Duration
-	c.stop, wait = c.decide(f, alive)
-	if c.stop == Retry {
-		c.stop = c.pause(wait)
+	if c.stop = c.decide(f, alive); c.stop != Retry {
+		return c.finish(c.stop)
 	}
-	if c.stop != Retry {
+	return Retry
+}
+
+// Wait waits for the time of the attempt that Decide allowed and counts it, or says why
+// there is none after all: the wait ends with the caller.
+func (c *Call) Wait() Stop {
+	if c.stop = c.pause(c.wait); c.stop != Retry {
 		return c.finish(c.stop)
 	}
 	c.attempt++
@@ -133,42 +145,42 @@ func (c *Call) Again(f Fault) Stop {
 	return Retry
 }
 
-// decide returns Retry with the wait before it, or why there is no other attempt.
-func (c *Call) decide(f Fault, alive bool) (Stop, time.Duration) {
+// decide returns Retry, with c.wait before it, or why there is no other attempt.
+func (c *Call) decide(f Fault, alive bool) Stop {
 	var verdict Verdict
 	if verdict, c.why = f.judge(); c.policy.Classify != nil {
 		verdict, c.why = c.policy.Classify(f), "Policy.Classify says so"
 	}
 	switch {
 	case verdict == Answer:
-		return Answered, 0
+		return Answered
 	case !alive && c.ctx.Err() == context.Canceled:
-		return Gone, 0
+		return Gone
 	case !alive:
 		c.passed = true
-		return TooLate, 0
+		return TooLate
 	case f.Hint.Never:
-		return Pushback, 0
+		return Pushback
 	case verdict == Final:
-		return Permanent, 0
+		return Permanent
 	case f.NoRewind:
-		return NoRewind, 0
+		return NoRewind
 	case c.nested:
-		return Nested, 0
+		return Nested
 	case c.attempt >= c.settings.attempts:
-		return Exhausted, 0
+		return Exhausted
 	case f.Hint.Said && f.Hint.After > c.settings.maxAfter:
-		return TooLong, 0
+		return TooLong
 	}
 	c.wait = c.pick(f.Hint)
 	switch {
 	case !c.end.IsZero() && c.wait >= c.left:
-		return TooLate, 0
+		return TooLate
 	case !c.settings.budget.Spend():
 		c.budget = c.settings.budget.Stats()
-		return RetriesSpent, 0
+		return RetriesSpent
 	}
-	return Retry, c.wait
+	return Retry
 }
 
 // pick returns the wait before the next attempt: what the backoff draws, and no less
