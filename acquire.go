@@ -275,6 +275,22 @@ func (l *Limiter) try() (grant, bool) {
 	return l.settings.Load().grant(&r, now, own), admitted
 }
 
+// TryAcquireWork is TryAcquire for work that says more about itself, with the tenant, the
+// priority and the deadline of ctx as for AcquireWork: it takes a slot if all of its cost is
+// free and nobody waits for it. It panics if w.Priority is not one of the four.
+func (l *Limiter) TryAcquireWork(ctx context.Context, w Work) (Slot, bool) {
+	r := l.request(ctx, w)
+	r.NoWait = true
+	g, ok, refusal := l.door(ctx, &r)
+	if refusal == nil && !ok {
+		g, refusal = l.slow(ctx, &r)
+	}
+	if refusal != nil {
+		return Slot{}, false
+	}
+	return Slot{of: owner{l}, start: g.start, due: g.due, rare: g.rare}, true
+}
+
 // errUnwound is what Do fails a slot with whose function did not return.
 var errUnwound = errors.New("goodput: the function panicked or called runtime.Goexit")
 
