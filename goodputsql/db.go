@@ -8,8 +8,8 @@ import (
 // ExecContext executes a statement that returns no rows.
 func (db *DB) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	var at site
-	at.mark("ExecContext")
-	r, err := db.riding(ctx, at)
+	at.mark()
+	r, err := db.riding(ctx, OfExec, at)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (db *DB) ExecContext(ctx context.Context, query string, args ...any) (sql.R
 // to their end or closed, or ctx is over: see Rows.
 func (db *DB) QueryContext(ctx context.Context, query string, args ...any) (*Rows, error) {
 	var at site
-	at.mark("QueryContext")
+	at.mark()
 	rows := new(Rows)
 	if err := db.query(ctx, at, rows, query, args); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (db *DB) QueryContext(ctx context.Context, query string, args ...any) (*Row
 
 // query executes a query into rows. If it returns an error they hold nothing.
 func (db *DB) query(ctx context.Context, at site, rows *Rows, query string, args []any) error {
-	r, err := db.riding(ctx, at)
+	r, err := db.riding(ctx, OfRows, at)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (db *DB) query(ctx context.Context, at site, rows *Rows, query string, args
 // returns a Row; errors are kept until its Scan, which also gives back its slot and connection.
 func (db *DB) QueryRowContext(ctx context.Context, query string, args ...any) *Row {
 	var at site
-	at.mark("QueryRowContext")
+	at.mark()
 	row := new(Row)
 	row.err = db.query(ctx, at, &row.rows, query, args)
 	return row
@@ -103,8 +103,8 @@ func (db *DB) QueryRowContext(ctx context.Context, query string, args ...any) *R
 // rolled back, or ctx is over. Tx, the method, is harder to get wrong. opts may be nil.
 func (db *DB) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) {
 	var at site
-	at.mark("BeginTx")
-	r, err := db.riding(ctx, at)
+	at.mark()
+	r, err := db.riding(ctx, OfTx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -141,8 +141,8 @@ func (db *DB) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) {
 // harder to get wrong. Inside of Do it is the connection of that, and Close leaves it there.
 func (db *DB) Conn(ctx context.Context) (*Conn, error) {
 	var at site
-	at.mark("Conn")
-	r, err := db.riding(ctx, at)
+	at.mark()
+	r, err := db.riding(ctx, OfConn, at)
 	if err != nil {
 		return nil, err
 	}

@@ -56,6 +56,13 @@ type dial struct {
 	back     chan struct{} // closed when a connection comes back; nil if nobody waits for that
 	waits    atomic.Bool   // back is not nil
 	waiting  int           // callers in pause
+	taking   int           // callers that were told of an idle connection and are about to have it
+
+	// What ended with the deadline of its caller: attempts that did, one after another, for
+	// how long without what overlaps, and until when.
+	lapsing  atomic.Bool // lapsed is not 0
+	lapsed   time.Duration
+	lapsedAt time.Duration
 }
 
 // connect gets a connection from the pool. While all is well that is what the pool does;
@@ -72,13 +79,14 @@ func (db *DB) connect(ctx context.Context, began time.Duration) (*sql.Conn, erro
 			d.Unlock()
 			return db.attempt(ctx, db.now(), false)
 		}
-		// Nobody else takes idle connections meanwhile, so what is seen is there. Who waits
-		// for them goes first.
+		// Who waits for an idle connection goes first. The pool is asked without the lock: if
+		// what it has turns out to be stale it dials, and that takes as long as it takes. So
+		// few do as there are idle ones.
 		is := db.pool.Stats()
-		if is.Idle > 0 && (until != 0 || is.Idle > d.waiting) {
-			conn, err := db.pool.Conn(ctx)
+		if idle := is.Idle - d.taking; idle > 0 && (until != 0 || idle > d.waiting) {
+			d.taking++
 			d.Unlock()
-			return conn, err
+			return db.take(ctx)
 		}
 		now, busy, open := db.now(), d.busy, is.OpenConnections
 		if busy != nil {
@@ -137,30 +145,74 @@ func pause(ctx context.Context, busy, back <-chan struct{}, wait time.Duration) 
 	return nil
 }
 
-// attempt asks the pool, and keeps what came of it. One that took as long as a first pause
-// and ended with the deadline of its caller has failed as well: packets that are dropped, as
-// by a firewall or a node that is gone, are answered by nothing else. alone says that
-// nobody else asks; it began at an instant.
+// take gets an idle connection.
+func (db *DB) take(ctx context.Context) (*sql.Conn, error) {
+	defer func() {
+		db.dial.Lock()
+		db.dial.taking--
+		db.dial.Unlock()
+		db.dial.cameBack() // until now it looked as if there were fewer
+	}()
+	return db.attempt(ctx, db.now(), false)
+}
+
+// attempt asks the pool, and keeps what came of it. One that ended with the deadline of its
+// caller has failed as well, if it and those before it took as long as a first pause:
+// packets that are dropped, as by a firewall or a node that is gone, are answered by nothing
+// else. alone says that nobody else asks; it began at an instant.
 func (db *DB) attempt(ctx context.Context, began time.Duration, alone bool) (*sql.Conn, error) {
-	seen := db.dial.seen.Load()
+	d := &db.dial
+	seen := d.seen.Load()
 	if alone {
 		defer func() {
-			db.dial.Lock()
-			close(db.dial.busy)
-			db.dial.busy = nil
-			db.dial.Unlock()
+			d.Lock()
+			close(d.busy)
+			d.busy = nil
+			d.Unlock()
 		}()
 	}
+	// A connection that was idle says nothing of those that are dialled.
+	dials := alone || d.lapsing.Load() && db.pool.Stats().Idle == 0
 	conn, err := db.pool.Conn(ctx)
-	if err != nil && (ctx.Err() == nil || ctx.Err() == context.DeadlineExceeded && db.now()-began >= firstPause) {
-		db.dial.failed(db, seen, err)
-	} else if err == nil && alone {
-		db.dial.Lock()
-		db.dial.failures = 0
-		db.dial.trouble.Store(false)
-		db.dial.Unlock()
+	switch {
+	case err == nil && dials:
+		d.Lock()
+		d.forget()
+		if alone {
+			d.failures = 0
+			d.trouble.Store(false)
+		}
+		d.Unlock()
+	case err == nil:
+	case ctx.Err() == nil, ctx.Err() == context.DeadlineExceeded && d.lapse(began, db.now()):
+		d.failed(db, seen, err)
 	}
 	return conn, err
+}
+
+// lapse adds an attempt that ended with the deadline of its caller, and reports whether
+// those since the last success took as long as a first pause. Those at the same time count
+// once: a crowd that leaves after 1 ms has tried for 1 ms.
+func (d *dial) lapse(began, now time.Duration) bool {
+	d.Lock()
+	defer d.Unlock()
+	if began > d.lapsedAt+lastPause {
+		d.lapsed = 0 // that is long ago
+	}
+	d.lapsed += now - max(began, min(d.lapsedAt, now))
+	d.lapsedAt = now
+	d.lapsing.Store(true)
+	if d.lapsed < firstPause {
+		return false
+	}
+	d.forget()
+	return true
+}
+
+// forget begins to add anew. It is called under the lock.
+func (d *dial) forget() {
+	d.lapsed = 0
+	d.lapsing.Store(false)
 }
 
 // failed counts a failure of an attempt that began when so many had been seen. Those that

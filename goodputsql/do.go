@@ -19,8 +19,8 @@ var errUnwound = errors.New("goodputsql: the function panicked or called runtime
 // does; and a transaction that it began it must end.
 func (db *DB) Do(ctx context.Context, fn func(ctx context.Context, conn *sql.Conn) error) error {
 	var at site
-	at.mark("Do")
-	r, err := db.riding(ctx, at)
+	at.mark()
+	r, err := db.riding(ctx, OfDo, at)
 	if err != nil {
 		return err
 	}
@@ -51,8 +51,8 @@ func (db *DB) Do(ctx context.Context, fn func(ctx context.Context, conn *sql.Con
 // no transactions in transactions. fn does not commit or roll back by itself.
 func (db *DB) Tx(ctx context.Context, opts *sql.TxOptions, fn func(ctx context.Context, tx *sql.Tx) error) error {
 	var at site
-	at.mark("Tx")
-	r, err := db.riding(ctx, at)
+	at.mark()
+	r, err := db.riding(ctx, OfTx, at)
 	if err != nil {
 		return err
 	}

@@ -83,25 +83,20 @@ type holds struct {
 }
 
 // A site is a call.
-type site struct {
-	of string // the method
-	pc [1]uintptr
-}
+type site [1]uintptr
 
-// mark sets the site to the call of the exported method that calls mark, of that name. It
-// takes 150 ns, and is small enough to be inlined, without which it would take 180.
-func (s *site) mark(of string) {
-	s.of = of
-	runtime.Callers(3, s.pc[:]) // over Callers, mark and the method
-}
+// mark sets the site to the call of the exported method that calls mark. It takes 150 ns,
+// and is small enough to be inlined, without which it would take 180.
+func (s *site) mark() { runtime.Callers(3, s[:]) } // over Callers, mark and the method
 
-// String returns file:line, or that there is none: below the method that a go statement
-// calls itself there is only the runtime.
-func (s site) String() string {
-	f, _ := runtime.CallersFrames(s.pc[:]).Next()
+// of returns file:line of the call, which is of a kind; or that there is none: below the
+// method that a go statement calls itself there is only the runtime. Of the methods of a
+// kind it names the one whose result a go statement may drop.
+func (s site) of(kind Kind) string {
+	f, _ := runtime.CallersFrames(s[:]).Next()
 	switch {
 	case f.Function == "runtime.goexit":
-		return "a goroutine started with db." + s.of
+		return "a goroutine started with db." + [...]string{"Do", "Tx", "QueryContext", "ExecContext", "Conn"}[kind]
 	case f.File == "":
 		return "an unknown place"
 	}
@@ -116,7 +111,7 @@ func (h *hold) begin(ctx context.Context, db *DB, kind Kind, at site) error {
 	var err error
 	if h.slot, err = db.lim.Acquire(ctx); err != nil {
 		h.span.End()
-		return db.refused(ctx, err, at, ended)
+		return db.refused(ctx, err, kind, at, ended)
 	}
 	if kind == OfDo || kind == OfTx {
 		h.ctx = h.slot.Context(h.ctx)
@@ -276,5 +271,5 @@ func (h *hold) leave(err error) {
 
 // describe returns the hold as of now.
 func (h *hold) describe(now time.Duration) Hold {
-	return Hold{Kind: h.kind, Site: h.at.String(), For: now - h.since}
+	return Hold{Kind: h.kind, Site: h.at.of(h.kind), For: now - h.since}
 }

@@ -47,13 +47,13 @@ type ride struct {
 type rideKey struct{ db *DB }
 
 // riding returns the ride of ctx, or nil. Who is inside of a transaction gets an error.
-func (db *DB) riding(ctx context.Context, at site) (*ride, error) {
+func (db *DB) riding(ctx context.Context, kind Kind, at site) (*ride, error) {
 	r, ok := ctx.Value(rideKey{db}).(*ride)
 	if !ok || r.on.over.Load() { // a context may live longer than its Do, without its cancel
 		return nil, nil
 	}
 	if r.tx {
-		return nil, &NestedError{Holder: r.on.describe(db.now()), Site: at.String()}
+		return nil, &NestedError{Holder: r.on.describe(db.now()), Site: at.of(kind)}
 	}
 	return r, nil
 }
@@ -66,7 +66,7 @@ func (r *ride) with(ctx context.Context) context.Context {
 // refused returns what the caller is told whom the limiter did not admit. It is the
 // refusal, unless a connection of the same request is in the way: then who has it. ended is
 // how many had been given back when the call began.
-func (db *DB) refused(ctx context.Context, err error, at site, ended uint64) error {
+func (db *DB) refused(ctx context.Context, err error, kind Kind, at site, ended uint64) error {
 	var r *goodput.Rejection
 	if !errors.As(err, &r) || r.Outcome == goodput.Cancelled {
 		return err
@@ -76,5 +76,5 @@ func (db *DB) refused(ctx context.Context, err error, at site, ended uint64) err
 	if holder == (Hold{}) {
 		return err
 	}
-	return &NestedError{Holder: holder, Site: at.String(), Err: err, Oldest: oldest}
+	return &NestedError{Holder: holder, Site: at.of(kind), Err: err, Oldest: oldest}
 }
