@@ -53,7 +53,8 @@
 // Retry-After, -1 for none. Goodput-Rejected has the reason; it promises that
 // the request was not executed. The package adds slow_body (408) and bad_body
 // (400), for bodies that it could not read before the request queued. The answer
-// is a line of text, or application/problem+json for those who accept that.
+// is a line of text, or application/problem+json for those who accept that. A handler that
+// is itself refused what it needs answers with Refuse: the same hints, without the promise.
 //
 // The Retry-After of a quota is the time until its tenant has enough for this request,
 // rounded up to a second (a millisecond for gRPC). The others are spread, so that those

@@ -37,7 +37,12 @@ func ByHost(create func(host string) *Dependency, most int) *Hosts {
 	if create == nil || most < 0 {
 		panic("goodputhttp: ByHost needs a function and a number of hosts, or 0 for DefaultMaxHosts")
 	}
-	return &Hosts{create: create, most: or(most, DefaultMaxHosts), byName: map[string]*list.Element{}}
+	t := &Hosts{create: create, most: or(most, DefaultMaxHosts), byName: map[string]*list.Element{}}
+	t.rest = sync.OnceValue(func() *Dependency {
+		t.shared.Store(create(""))
+		return t.shared.Load()
+	})
+	return t
 }
 
 // Hosts has one Dependency for each host. It is made by ByHost, and safe for concurrent
@@ -46,8 +51,8 @@ type Hosts struct {
 	create func(string) *Dependency
 	most   int
 
-	once   sync.Once
-	shared atomic.Pointer[Dependency] // of those that found no place; nil: none was needed yet
+	rest   func() *Dependency         // of those that found no place
+	shared atomic.Pointer[Dependency] // the same; nil: none was needed yet
 
 	mu     sync.Mutex
 	byName map[string]*list.Element // of *host
@@ -91,12 +96,6 @@ func (t *Hosts) sorted() []*host {
 	t.mu.Unlock()
 	slices.SortFunc(all, func(a, b *host) int { return strings.Compare(a.name, b.name) })
 	return all
-}
-
-// rest returns the one of those that found no place.
-func (t *Hosts) rest() *Dependency {
-	t.once.Do(func() { t.shared.Store(t.create("")) })
-	return t.shared.Load()
 }
 
 type host struct {

@@ -1,6 +1,7 @@
 package goodputhttp
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/retry"
 )
 
 func at(rawurl string) *http.Request {
@@ -196,6 +198,37 @@ func TestRequiredFields(t *testing.T) {
 			}()
 			f()
 		}()
+	}
+}
+
+// What is kept here, by the throttle, the limiter or the deadline, is the same number for the
+// Dependency and its Policy, is no word of the server, and earns no retries.
+func TestKeptIsCountedOnce(t *testing.T) {
+	full := limiter(1, goodput.Config{Depth: goodput.NoQueue})
+	hold(t, full, 1)
+	past, cancel := context.WithDeadline(background, time.Now().Add(-time.Second))
+	defer cancel()
+	for name, c := range map[string]struct {
+		dep *Dependency
+		ctx context.Context
+	}{
+		"limiter":  {&Dependency{Limiter: full}, background},
+		"throttle": {&Dependency{Throttle: refusing(t)}, background},
+		"deadline": {&Dependency{}, past},
+	} {
+		c.dep.Retry = &retry.Policy{}
+		tr := to(c.dep, base(func(*http.Request) (*http.Response, error) { return respond(200, ""), nil }))
+		for range 100 {
+			if res, err := tr.RoundTrip(at("http://a").WithContext(c.ctx)); err == nil {
+				text(t, res)
+			}
+		}
+		d, p := c.dep.Stats(), c.dep.Retry.Stats()
+		kept := d.Throttled + d.Refused + d.OutOfTime
+		if kept == 0 || kept+d.Attempts != 100 || p.Kept != kept || p.Unsent != kept || p.Stops[retry.Kept] != kept ||
+			p.Stops[retry.Pushback] != 0 || p.Budget.Calls != d.Attempts {
+			t.Errorf("%s: %+v %+v", name, d, p)
+		}
 	}
 }
 
