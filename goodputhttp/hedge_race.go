@@ -39,7 +39,7 @@ type race struct {
 	state      state
 	stopFirst  context.CancelFunc
 	stopSecond context.CancelFunc // once there are both
-	second     chan finish        // how the second ended, unless the first has won
+	second     chan finish        // how the second ended, also if it was not sent, unless the first has won
 }
 
 type state uint8
@@ -148,15 +148,12 @@ func (r *race) hedge() {
 	counts := &r.call.dep.counts
 	counts.running.Add(1)
 	defer counts.running.Add(-1)
-	joined := false
 	c := r.call
-	c.race, c.join = nil, func() bool { joined = r.join(stop); return joined }
+	c.race, c.join = nil, func() bool { return r.join(stop) }
 	second := finish{err: errPanicked} // a panic of Base is an error here, where nobody could recover it
 	defer func() {
 		_ = recover()
-		if joined {
-			r.finishSecond(second)
-		}
+		r.finishSecond(second)
 	}()
 	second.a, second.err = c.try(ctx, r.ending(stop), 2) // the attempt after the first
 }

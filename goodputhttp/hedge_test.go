@@ -117,7 +117,8 @@ func TestHedgeCostsWhatTheQuantileSays(t *testing.T) {
 func TestHedgeEndsWithTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const calls = 1000
-		dep := &Dependency{Hedge: &Hedge{}}
+		lim := limiter(calls, goodput.Config{})
+		dep := &Dependency{Limiter: lim, Hedge: &Hedge{}}
 		dep.Hedge.delay.Store(int64(10 * time.Millisecond))
 		tr := to(dep, takes(func() time.Duration { return 100 * time.Millisecond }))
 		var wg sync.WaitGroup
@@ -133,6 +134,7 @@ func TestHedgeEndsWithTheBudget(t *testing.T) {
 		if st := dep.Stats(); st.Hedges < 10 || st.Hedges > calls/10+10 {
 			t.Errorf("%d hedges of %d calls, want no more than one in ten and ten in reserve", st.Hedges, calls)
 		}
+		settled(t, lim) // also the slots of those for which there was no budget
 	})
 }
 
@@ -262,6 +264,45 @@ func TestHedgeRace(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A hedge is the only one of its call, also if both failed and the call goes on; and the
+// time of an answer that lost counts, or the quantile would be that of those that were fast.
+func TestHedgeOncePerCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dep := &Dependency{Retry: &retry.Policy{Attempts: 10}, Hedge: &Hedge{}}
+		dep.Hedge.delay.Store(int64(10 * time.Millisecond))
+		var n atomic.Int32
+		res, err := to(dep, base(func(r *http.Request) (*http.Response, error) {
+			status := 200
+			if n.Add(1) <= 2 {
+				status = 503
+			}
+			time.Sleep(20 * time.Millisecond)
+			return respond(status, ""), nil
+		})).RoundTrip(get(background))
+		if err != nil || res.StatusCode != 200 || n.Load() != 3 || dep.Stats().Hedges != 1 {
+			t.Errorf("%v %v after %d requests, %d of them hedges; want 3 and 1", res, err, n.Load(), dep.Stats().Hedges)
+		}
+
+		dep = &Dependency{Hedge: &Hedge{}}
+		dep.Hedge.delay.Store(int64(10 * time.Millisecond))
+		n.Store(0)
+		res, err = to(dep, takes(func() time.Duration {
+			if n.Add(1) == 1 {
+				return time.Second
+			}
+			return 5 * time.Millisecond
+		})).RoundTrip(get(background))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text(t, res)
+		h := dep.Hedge
+		if q, _ := h.now.Quantile(0.5); h.now.Count != 1 || q < 14*time.Millisecond {
+			t.Errorf("%d answers known, of %v; want one of 15ms", h.now.Count, q)
+		}
+	})
 }
 
 // What may not be sent twice is not, nor what cannot, nor where there is no free slot.
@@ -427,9 +468,14 @@ func TestHedgeDelay(t *testing.T) {
 	between(h, 0, 0)
 	notes(h, 1, 10*ms)
 	between(h, 10*ms, 12*ms) // a bucket below, and one above
-	notes(h, 2*hedgeWindow, 100*ms)
+	notes(h, 2000, 100*ms)
 	between(h, 100*ms, 120*ms)
-	notes(h, 2*hedgeWindow, 10*ms) // the slow ones are forgotten
+	notes(h, 2000, 10*ms) // the slow ones are forgotten
+	between(h, 10*ms, 12*ms)
+
+	h = &Hedge{}
+	notes(h, 1000, 10*ms)
+	notes(h, 50, 100*ms) // less than a twentieth of the latest 1,050
 	between(h, 10*ms, 12*ms)
 
 	h = &Hedge{}

@@ -96,6 +96,19 @@ func TestTransportSpeaksAsItsCaller(t *testing.T) {
 	if sent.Get("Expect-Within") == "" || len(sent) != 1 {
 		t.Errorf("%v", sent)
 	}
+	// The headers of gRPC are for gRPC, and the others are not.
+	kind := ""
+	h = Handler(limiter(1, goodput.Config{}), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = tr.RoundTrip(get(r.Context(), "Content-Type: "+kind))
+	}))
+	kind = "application/grpc"
+	if status(h, request("Expect-Within: 100")); sent.Get("Expect-Within") != "" || sent.Get("Grpc-Timeout") == "" {
+		t.Errorf("gRPC for a request that is none: %v", sent)
+	}
+	kind = "text/plain"
+	if status(h, request(grpcKind, "Grpc-Timeout: 100S")); sent.Get("Grpc-Timeout") != "" || sent.Get("X-Envoy-Expected-Rq-Timeout-Ms") == "" {
+		t.Errorf("no gRPC for a request that is: %v", sent)
+	}
 }
 
 // Without time there is no call, whoever said so, before the queue and after it.
