@@ -156,54 +156,6 @@ func TestByHostFindsWhoIsIdle(t *testing.T) {
 	}
 }
 
-// A request under way keeps its host, before there is a response as well.
-func TestByHostKeepsWhoWaitsForItsHeader(t *testing.T) {
-	f := ByHost(func(host string) *Dependency { return &Dependency{Name: host} }, 1).Dependency
-	tr := &Transport{Dependency: f, Base: base(func(r *http.Request) (*http.Response, error) {
-		if dep := f(at("http://b")); dep.Name != "" {
-			t.Errorf("a is under way, and %q has its place", dep.Name)
-		}
-		return respond(200, ""), nil
-	})}
-	if _, err := tr.RoundTrip(at("http://a")); err != nil {
-		t.Fatal(err)
-	}
-	if dep := f(at("http://b")); dep.Name != "b" {
-		t.Errorf("a is idle, and %q has its place", dep.Name)
-	}
-}
-
-// The place of an idle host is found behind 63 under way; and 1,000 have one by default.
-func TestByHostFindsWhoIsIdle(t *testing.T) {
-	for _, busy := range []int{1, 63, 64} {
-		f := ByHost(func(host string) *Dependency { return &Dependency{Name: host} }, busy+1).Dependency
-		for i := range busy {
-			f(at(fmt.Sprintf("http://busy%d", i))).counts.running.Add(1)
-		}
-		f(at("http://idle"))
-		want := "new"
-		if busy == 64 { // no more are looked at
-			want = ""
-		}
-		if dep := f(at("http://new")); dep.Name != want {
-			t.Errorf("%d under way that were used longer ago: %q, want %q", busy, dep.Name, want)
-		}
-	}
-	made := 0
-	f := ByHost(func(string) *Dependency { made++; return &Dependency{} }, 0).Dependency
-	for _, n := range []int{1000, 1000} {
-		for i := range n {
-			f(at(fmt.Sprintf("http://h%d", i)))
-		}
-	}
-	if f(at("http://one.more")); made != 1001 {
-		t.Errorf("%d made for 1000 hosts and one more", made)
-	}
-	if f(at("http://h0")); made != 1002 {
-		t.Error("1001 have a place")
-	}
-}
-
 // Hosts that somebody invents cost no more than the bound, and each host that is in use
 // has one limiter.
 func TestByHostWithHostileHosts(t *testing.T) {
