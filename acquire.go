@@ -67,8 +67,9 @@ func (l *Limiter) door(ctx context.Context, r *admission.Request) (g grant, ok b
 // Go is AcquireWork for callers that do not wait: the door decides at once, and fn runs
 // in a goroutine of its own. If the request is refused at the door, Go returns the
 // *Rejection and fn is not called. Otherwise Go returns nil and fn is called exactly
-// once: with the slot, which it has to end, or with the *Rejection of a request that was
-// refused after a wait, and a slot that holds nothing.
+// once: with the slot, which it has to end and whose Slot.Context is that of the work, or
+// with the *Rejection of a request that was refused after a wait, and a slot that holds
+// nothing.
 //
 // So there are as many of these goroutines as requests that run or wait, and those whose
 // wait has just ended. Where newcomers take the place of those that wait (EvictOldest,

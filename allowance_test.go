@@ -61,8 +61,8 @@ func TestAllowance(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 		checkSpaced(t, granted(t, l, 8), 5, 10*time.Millisecond)
 		s := l.Stats()
-		if s.Allowance != (Quota{Rate: 100, Burst: 20}) || math.Abs(s.Allowed) > 1e-6 || s.Capacity != 100 {
-			t.Errorf("%+v, %v left, capacity %v", s.Allowance, s.Allowed, s.Capacity)
+		if s.Allowance != (Quota{Rate: 100, Burst: 20}) || math.Abs(s.AllowanceLeft) > 1e-6 || s.Capacity != 100 {
+			t.Errorf("%+v, %v left, capacity %v", s.Allowance, s.AllowanceLeft, s.Capacity)
 		}
 		checkEmpty(t, l)
 	})

@@ -74,7 +74,7 @@ func (l *Limiter) lendCall() int {
 }
 
 func (l *Limiter) refillCall() time.Duration {
-	at := l.core.Refill()
+	at := l.core.RefillAt()
 	if l.journal != nil {
 		l.journal(call{op: "refill", after: at})
 	}

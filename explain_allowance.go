@@ -12,7 +12,7 @@ func explainAllowance(b *strings.Builder, s *Stats) {
 	if a.Rate == 0 {
 		return
 	}
-	fmt.Fprintf(b, "  allowed  %.6g/s, burst %.6g: %.3g left", a.Rate, a.Burst, s.Allowed)
+	fmt.Fprintf(b, "  allowed  %.6g/s, burst %.6g: %.3g left", a.Rate, a.Burst, s.AllowanceLeft)
 	if slots, binds := allowanceBinds(s); binds {
 		fmt.Fprintf(b, "; it is what bounds the rate, the slots could serve %.4g/s\n", slots)
 	} else {

@@ -93,7 +93,7 @@ func (l *Limiter) leave(now time.Duration) {
 	wake := l.collect(now)
 	ask := l.member != nil && l.member.asks(now, l.core)
 	l.lend()
-	if l.core.Refill() != l.refill.at {
+	if l.core.RefillAt() != l.refill.at {
 		l.awaitRefill(now)
 	}
 	drained := l.takeDrained(now)

@@ -46,7 +46,7 @@ func (r *replay) step(c *call) (live, again any) {
 		}
 		return fate(c.waiter), fate(w)
 	case "refill":
-		return c.after, r.core.Refill()
+		return c.after, r.core.RefillAt()
 	case "dispatch":
 		r.core.Dispatch(c.now)
 	case "lend":

@@ -24,7 +24,7 @@ func (*noCopy) Unlock() {}
 //	span := goodput.Downstream(ctx)
 //	defer span.End()
 //
-// The slot that is meant is the innermost whose context ctx is, or is below: Do, Go,
+// The slot that is meant is the innermost whose context ctx is, or is below: Do,
 // goodputhttp.Server and Slot.Context give such contexts. The slot is held all the same,
 // and its request takes as long as it takes: the depth, the doomed test and the counters
 // go by the whole time. But a law that takes longer service for a sign of contention
@@ -115,30 +115,36 @@ func (l *Limiter) holds(ctx context.Context) bool {
 // had none: one allocation for all.
 type slotContext struct {
 	context.Context
-	absence absence
+	absence *absence // that of its slot: own, if it is the first of it
+	own     absence
 	rare    rare
 }
 
 func (c *slotContext) Value(key any) any {
 	if key == (absenceKey{}) {
-		return &c.absence
+		return c.absence
 	}
 	return c.Context.Value(key)
 }
 
 // Context returns a context for the work of the slot, below ctx: what that work says to be
-// Downstream is on the account of this slot. Call it once, before the work starts. For
+// Downstream is on the account of this slot. Call it before the work starts; a second
+// context of the same slot is on the same account. For
 // a slot that is not timed or has ended it is ctx itself. It costs one allocation of
 // about 200 bytes.
 func (s *Slot) Context(ctx context.Context) context.Context {
 	if s.of.l == nil || s.start == 0 {
 		return ctx
 	}
-	c := &slotContext{Context: ctx, absence: absence{l: s.of.l}}
+	c := &slotContext{Context: ctx}
 	if s.rare == nil {
 		c.rare = plain
 		s.rare = &c.rare
 	}
-	s.rare.absence = &c.absence
+	if s.rare.absence == nil {
+		c.own.l = s.of.l
+		s.rare.absence = &c.own
+	}
+	c.absence = s.rare.absence
 	return c
 }

@@ -54,6 +54,18 @@ func TestDownstreamIsNotHeard(t *testing.T) {
 			}
 			all.Wait()
 		}, 10 * time.Millisecond},
+		{"spans that overlap count once", func(ctx context.Context) {
+			time.Sleep(5 * time.Millisecond)
+			first := Downstream(ctx)
+			time.Sleep(10 * time.Millisecond)
+			second := Downstream(ctx)
+			time.Sleep(10 * time.Millisecond)
+			first.End()
+			first.End() // is not the end of the second
+			time.Sleep(10 * time.Millisecond)
+			second.End()
+			time.Sleep(5 * time.Millisecond)
+		}, 10 * time.Millisecond},
 		{"never ended", func(ctx context.Context) {
 			time.Sleep(10 * time.Millisecond)
 			_ = Downstream(ctx)
@@ -107,6 +119,28 @@ func TestDownstreamIsNotHeard(t *testing.T) {
 	}
 }
 
+// A span is that of the innermost slot.
+func TestDownstreamIsOfTheInnermost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := New(Config{Name: "inner", Limit: limit.Fixed(1)})
+		outer := New(Config{Name: "outer", Limit: limit.Fixed(1)})
+		for range 20 {
+			_ = outer.Do(t.Context(), func(ctx context.Context) error {
+				slot, _ := inner.Acquire(ctx)
+				defer slot.Release()
+				ctx = slot.Context(ctx)
+				span := Downstream(ctx)
+				defer span.End()
+				time.Sleep(10 * time.Millisecond)
+				return nil
+			})
+		}
+		if i, o := inner.Stats().Elsewhere, outer.Stats().Elsewhere; i < 0.999 || o != 0 {
+			t.Errorf("elsewhere %.2f of the time of the inner, %.2f of the outer; want 1 and 0", i, o)
+		}
+	})
+}
+
 // What outlives its slot is harmless, and what has no slot costs nothing.
 func TestDownstreamWithoutSlot(t *testing.T) {
 	span := Downstream(context.Background())
@@ -128,7 +162,10 @@ func TestDownstreamWithoutSlot(t *testing.T) {
 		t.Error("a slot that holds nothing has a context of its own")
 	}
 	slot, _ := l.Acquire(context.Background())
-	ctx := slot.Context(context.Background())
+	ctx, second := slot.Context(context.Background()), slot.Context(context.Background())
+	if ctx.Value(absenceKey{}) != second.Value(absenceKey{}) {
+		t.Error("a second context of a slot is on another account")
+	}
 	if n := testing.AllocsPerRun(1000, func() { s := Downstream(ctx); s.End() }); n != 0 {
 		t.Errorf("a span allocates %v times", n)
 	}

@@ -17,7 +17,7 @@ import (
 // who is first in the order waits for both, and nobody passes it (I2), so that a costly
 // request is not starved by cheap ones.
 //
-// Capacity that comes with time comes with no call, so the core says when: Refill. All
+// Capacity that comes with time comes with no call, so the core says when: RefillAt. All
 // of it is looked at without being brought up to date, which only a grant or a correction
 // does: what is looked at a million times a second would else lose to rounding what comes
 // in a microsecond.
@@ -74,10 +74,10 @@ func (c *Core) draw(cost int) {
 	c.allowance.spend(cost)
 }
 
-// Refill returns the instant at which who is first will have its allowance: the driver
+// RefillAt returns the instant at which who is first will have its allowance: the driver
 // calls Dispatch then. It is after now; Never if nobody waits for the allowance, as
 // when there is none, or when slots must be released first.
-func (c *Core) Refill() time.Duration {
+func (c *Core) RefillAt() time.Duration {
 	if c.allowance.Rate == 0 {
 		return Never
 	}
@@ -98,7 +98,7 @@ func (c *Core) refill() time.Duration {
 func (f *flow) firstCost(o Order) int32 { return f.line.first(o).cost }
 
 // Dispatch grants what the allowance has come to by now. Each call that may decide does
-// so as well, so a driver calls it only when Refill says so and nothing else happens.
+// so as well, so a driver calls it only when RefillAt says so and nothing else happens.
 func (c *Core) Dispatch(now time.Duration) { c.enter(now) }
 
 // spaced returns how long it takes until the allowance, of which there is one, has granted

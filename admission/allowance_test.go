@@ -90,7 +90,7 @@ func (m *meteredRun) step() {
 			m.grant(r.Cost, d.Share)
 		}
 	case k < 70:
-		if at := m.core.Refill(); at < m.now+time.Hour {
+		if at := m.core.RefillAt(); at < m.now+time.Hour {
 			m.now = max(at, m.now)
 			m.core.Dispatch(m.now)
 		}
@@ -215,7 +215,7 @@ func TestAllowanceIsUsed(t *testing.T) {
 // awaitGrant calls the core when it says, and not before, for a waiter that is alone.
 func awaitGrant(t *testing.T, c *Core, w *Waiter, now time.Duration) time.Duration {
 	t.Helper()
-	q, at := c.cfg.Allowance, c.Refill()
+	q, at := c.cfg.Allowance, c.RefillAt()
 	if at <= now {
 		t.Fatalf("%+v: the allowance is there at %v, now is %v", q, at, now)
 	}
@@ -263,7 +263,7 @@ func TestAllowanceAtTheDoor(t *testing.T) {
 		t.Errorf("a probe: %+v, %v left", d, c.allowance.level(0))
 	}
 	late, soon := offer(c, Request{Priority: Background}), offer(c, Request{Priority: Critical})
-	c.Dispatch(c.Refill())
+	c.Dispatch(c.RefillAt())
 	if w := c.Next(); w != soon.Waiter || w.Verdict() != Admitted || late.Waiter.Verdict() != Queued {
 		t.Error("critical did not have it first")
 	}
@@ -283,7 +283,7 @@ func TestAllowanceAtTheDoor(t *testing.T) {
 		t.Error("a third of a tenant with a burst of 2 is not over its quota")
 	}
 	c.Release(0, End{Outcome: Completed, Share: a.Share, Charge: 3})
-	if left := c.Stats(0).Allowed; left != 0 {
+	if left := c.Stats(0).AllowanceLeft; left != 0 {
 		t.Errorf("4, less 2, less a charge of 2 more, leave %v", left)
 	}
 	if d := offer(c, Request{Tenant: "b"}); d.Verdict != Queued || d.PredictedWait != 100*ms {

@@ -14,14 +14,14 @@
 //	Cancel    a waiting caller left, or its alarm rang
 //	Observe   what a window of service times showed
 //	Lend      hand out the free slots for a fast path; Settle takes them back
-//	Dispatch  the instant of Refill has come: with an Allowance there is more to grant
+//	Dispatch  the instant of RefillAt has come: with an Allowance there is more to grant
 //	SetLimit, Reconfigure, Drain
 //	Resize    a Budget has granted the core of a member another limit
 //
 // and after each of them takes what else was decided from Next until it is
 // empty. Every call that frees capacity has dispatched before it returns: there
 // is no tick, and a driver needs no loop. The one capacity that no call frees is that of
-// an Allowance, which comes with time: Refill says when who is first has it.
+// an Allowance, which comes with time: RefillAt says when who is first has it.
 //
 // Time is a time.Duration since an epoch of the driver's choice, monotonic. A
 // call with an earlier time than the one before is taken at the latter.
@@ -48,7 +48,7 @@
 //   - Call Observe every Objective/8, but no less than 5 ms and no more than
 //     100 ms apart, with what was measured since, even if that is nothing: the law
 //     of the limit is asked then, and what is old is forgotten.
-//   - With an Allowance, look at Refill after every call, and have one timer call
+//   - With an Allowance, look at RefillAt after every call, and have one timer call
 //     Dispatch at that instant; it may be another one after each call. Without one it is
 //     Never. What a late call misses is made up as far as the burst holds it.
 //   - A probe within Config.Exempt is admitted whatever the load is, and

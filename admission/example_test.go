@@ -9,8 +9,9 @@ import (
 	"github.com/goodput/goodput/limit"
 )
 
-// A driver in virtual time: one request every 8 ms, two slots, 30 ms of service
-// each: 1.9 times what they can serve. Everything a driver does is here.
+// A driver in virtual time: one request every 8 ms, two slots, 30 ms of service each, and a
+// resource that allows 60 per second: twice what can be served. Everything a driver does
+// is here.
 type driver struct {
 	core    *admission.Core
 	now     time.Duration
@@ -63,7 +64,10 @@ func (d *driver) collect() {
 }
 
 func Example_driver() {
-	core, err := admission.New(admission.Config{Limit: limit.Fixed(2), Objective: 150 * time.Millisecond})
+	core, err := admission.New(admission.Config{
+		Limit: limit.Fixed(2), Objective: 150 * time.Millisecond,
+		Allowance: admission.Quota{Rate: 60, Burst: 2}, // what the resource grants per second
+	})
 	if err != nil {
 		panic(err)
 	}
@@ -76,6 +80,9 @@ func Example_driver() {
 		}
 		if len(d.ends) > 0 && d.ends[0] < at {
 			at, do = d.ends[0], d.end
+		}
+		if refill := core.RefillAt(); refill < at { // Never if nobody waits for the allowance
+			at, do = refill, func() { core.Dispatch(d.now) }
 		}
 		for _, w := range d.waiting {
 			if w.Alarm() < at {
@@ -91,7 +98,7 @@ func Example_driver() {
 	fmt.Println(s.Derivation)
 	fmt.Println(s.Arrivals, "arrivals,", s.InUse, "in use,", s.Waiting, "waiting")
 	// Output:
-	// map[completed:142 rejected: queue_full:108]
-	// 2 slots / 30ms mean = 66.67/s; objective 150ms p99, service p99 30ms -> 8 deep, more for whoever has a deadline within the objective (rule of thumb 10: p99 would be 197ms)
+	// map[completed:124 rejected: queue_full:126]
+	// 2 slots / 30ms mean = 66.67/s, 60/s allowed, burst 2; objective 150ms p99, service p99 30ms -> 7 deep, more for whoever has a deadline within the objective (rule of thumb 9: p99 would be 184ms)
 	// 250 arrivals, 0 in use, 0 waiting
 }

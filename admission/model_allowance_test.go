@@ -73,7 +73,7 @@ func (m *model) refill() time.Duration {
 // compareAllowance looks at when the core wants to be called.
 func (d *duel) compareAllowance() error {
 	d.model.accrue(d.core.now) // which a call that is refused has not
-	got, want := d.core.Refill(), d.model.refill()
+	got, want := d.core.RefillAt(), d.model.refill()
 	if off := got - want; (got == Never) != (want == Never) || off < -1 || off > 1 {
 		return fmt.Errorf("the allowance is there at %v, model %v", got, want)
 	}
@@ -86,7 +86,7 @@ func (d *duel) compareAllowance() error {
 // awaitAllowance moves the clock to when the allowance is there, or not quite, and says
 // that it has; then refilled is next.
 func (d *duel) awaitAllowance() bool {
-	at := d.core.Refill()
+	at := d.core.RefillAt()
 	if at == Never || at-d.now > 10*time.Second || d.pick(10) > 0 {
 		return false
 	}

@@ -240,7 +240,7 @@ func (m *model) stats() Stats {
 		ExemptAdmitted: m.counts.exempt, LimitChanges: m.counts.limitChanges,
 	}
 	if m.quota.Rate > 0 {
-		s.Allowance, s.Allowed = Quota{m.quota.Rate, m.quota.burst()}, m.allowed
+		s.Allowance, s.AllowanceLeft = Quota{m.quota.Rate, m.quota.burst()}, m.allowed
 	}
 	for _, p := range m.queue {
 		s.WaitingBy[p.Priority-1] += p.Cost

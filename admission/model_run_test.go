@@ -416,8 +416,8 @@ func (d *duel) compare() error {
 	want.ShedPriority, want.ShedCohort = got.ShedPriority, got.ShedCohort
 	want.ShedOffered, want.ShedServed = got.ShedOffered, got.ShedServed
 	want.Tenants.Active, want.Tenants.Over, want.Tenants.Level = got.Tenants.Active, got.Tenants.Over, got.Tenants.Level
-	if off := got.Allowed - want.Allowed; off > -1e-6 && off < 1e-6 {
-		want.Allowed = got.Allowed
+	if off := got.AllowanceLeft - want.AllowanceLeft; off > -1e-6 && off < 1e-6 {
+		want.AllowanceLeft = got.AllowanceLeft
 	}
 	if got != want {
 		return fmt.Errorf("core  %+v\nmodel %+v", got, want)

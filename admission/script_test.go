@@ -287,7 +287,7 @@ func (s *stage) advance(verb, by string) error {
 				next = a
 			}
 		}
-		if at := s.core.Refill(); at <= d && (next == nil || at < next.waiter.Alarm()) {
+		if at := s.core.RefillAt(); at <= d && (next == nil || at < next.waiter.Alarm()) {
 			s.now = at
 			s.say("at %v the allowance is there", s.now)
 			s.core.Dispatch(s.now)

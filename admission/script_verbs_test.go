@@ -204,7 +204,7 @@ func (s *stage) show(verb string, names []string) error {
 			st.Limit, st.InUse, st.Waiting, st.WaitingCost, st.WaitingBytes, brief(st.Age),
 			st.Order, st.Depth, st.Derivation.Depth, map[bool]string{true: ", overload"}[st.Overload])
 		if st.Allowance.Rate > 0 {
-			s.say("%s: %.3g left", st.Allowance.allowed(), st.Allowed)
+			s.say("%s: %.3g left", st.Allowance.allowed(), st.AllowanceLeft)
 		}
 	case "outcomes":
 		words := []string{fmt.Sprintf("%d arrivals", st.Arrivals), fmt.Sprintf("%d at once", st.Immediate), fmt.Sprintf("%d dequeued", st.Dequeued)}

@@ -27,8 +27,8 @@ type Stats struct {
 	MaxBytes     int64
 	Derivation   Derivation
 
-	Allowance Quota   // in force; zero without
-	Allowed   float64 // units of cost that are left of it; negative after a correction
+	Allowance     Quota   // in force; zero without
+	AllowanceLeft float64 // units of cost that are left of it; negative after a correction
 
 	// By priority, critical first.
 	WaitingBy [priorities]int // units of cost that wait
@@ -76,7 +76,7 @@ func (c *Core) Stats(now time.Duration) Stats {
 		ExemptAdmitted: c.counts.exempt, LimitChanges: c.counts.limitChanges,
 	}
 	if c.allowance.Rate > 0 {
-		s.Allowance, s.Allowed = c.derivation.Allowance, c.allowance.level(c.now)
+		s.Allowance, s.AllowanceLeft = c.derivation.Allowance, c.allowance.level(c.now)
 	}
 	for i := range c.lanes {
 		s.WaitingBy[i] = c.lanes[i].cost

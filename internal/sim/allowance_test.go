@@ -161,8 +161,8 @@ func TestAllowanceAfterRestart(t *testing.T) {
 		t.Errorf("%v in time, want 900 and a burst", n)
 	}
 	core, err := admission.New(admission.Config{Limit: limit.Fixed(1)})
-	if err != nil || core.Refill() != admission.Never {
-		t.Errorf("without an allowance it is there at %v", core.Refill())
+	if err != nil || core.RefillAt() != admission.Never {
+		t.Errorf("without an allowance it is there at %v", core.RefillAt())
 	}
 }
 

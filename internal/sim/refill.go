@@ -7,7 +7,7 @@ import "github.com/goodput/goodput/admission"
 
 // await schedules the next grant of the allowance. It follows every call of the core.
 func (w *world) await(in *instance) {
-	at := in.core.Refill()
+	at := in.core.RefillAt()
 	if at == in.due {
 		return
 	}
