@@ -71,7 +71,7 @@ func (db *DB) query(ctx context.Context, at site, rows *Rows, query string, args
 		}
 	}()
 	for left := 0; ; {
-		if rows.rows, err = h.conn.QueryContext(h.ctx, query, args...); err == nil {
+		if rows.rows, err = h.conn.QueryContext(ending{h}, query, args...); err == nil {
 			break
 		}
 		var more bool
@@ -85,7 +85,7 @@ func (db *DB) query(ctx context.Context, at site, rows *Rows, query string, args
 		h.giveBack(err)
 		return err
 	}
-	h.watch()
+	ending{h}.watch()
 	return nil
 }
 

@@ -30,13 +30,14 @@ import (
 //	fail, bad      an error, driver.ErrBadConn
 //	panic          panics
 type server struct {
-	thaw   chan struct{}
-	dials  func(n int) error // what the n-th dial says, from 1; nil: all is well
-	ends   func()            // called when a statement has ended, or its rows are closed
-	closes func()            // called when a connection is closed, before it is
-	bare   bool              // connections cannot be reset or validated
-	sets   int               // result sets after the first
-	stale  atomic.Int64      // connections dialled before that number are bad
+	queries func(ctx context.Context) // called with that of a query, before its rows are returned
+	thaw    chan struct{}
+	dials   func(n int) error // what the n-th dial says, from 1; nil: all is well
+	ends    func()            // called when a statement has ended, or its rows are closed
+	closes  func()            // called when a connection is closed, before it is
+	bare    bool              // connections cannot be reset or validated
+	sets    int               // result sets after the first
+	stale   atomic.Int64      // connections dialled before that number are bad
 
 	dialled, open, most, busy, mostBusy atomic.Int64
 	rows, txs                           atomic.Int64 // open now
@@ -200,6 +201,9 @@ func (c *conn) QueryContext(ctx context.Context, q string, _ []driver.NamedValue
 	if err != nil {
 		c.done()
 		return nil, err
+	}
+	if c.s.queries != nil {
+		c.s.queries(ctx)
 	}
 	c.s.rows.Add(1)
 	return &result{c: c, n: n, left: n, sets: c.s.sets}, nil

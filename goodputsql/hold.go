@@ -59,6 +59,8 @@ type hold struct {
 	ride  ride        // for the context of Do and Tx
 	over  atomic.Bool // its end has begun
 
+	watched atomic.Bool // of rows: the end of ctx is the end of the hold; see ending
+
 	// Those of holds, under its lock.
 	prev, next *hold
 	long, cut  bool // reported; told to end

@@ -7,10 +7,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/goodput/goodput"
@@ -225,52 +225,113 @@ func TestC146CancelAtCompletion(t *testing.T) {
 	}
 }
 
-// What was given back is not touched by a cancel that comes later: the hook is taken back.
+// What was given back leaves nothing in a context that goes on. In one that is not of the
+// standard library a hook has a goroutine, so that what is left can be counted.
 func TestHooksAreTakenBack(t *testing.T) {
-	s, lim := &server{}, fixed(1)
+	synctest.Test(t, func(t *testing.T) {
+		const each = 50
+		s, lim := &server{}, fixed(1)
+		db, pool := s.behind(t, lim, goodputsql.Config{})
+		ctx := &endless{Context: context.Background(), done: make(chan struct{})}
+		work := func() {
+			if err := read(db.QueryContext(ctx, "rows 1")); err != nil {
+				t.Fatal(err)
+			}
+			tx, err := db.BeginTx(ctx, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := tx.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		work() // the goroutines of the pool
+		before := runtime.NumGoroutine()
+		for range each {
+			work()
+		}
+		if left := runtime.NumGoroutine() - before; left > each/2 { // a few are anybody's
+			t.Errorf("%d goroutines are left of %d rows and transactions", left, 2*each)
+		}
+		close(ctx.done)
+		empty(t, s, db, pool, lim)
+	})
+}
+
+// endless is a context of somebody's own that could end.
+type endless struct {
+	context.Context
+	done chan struct{}
+}
+
+func (e *endless) Done() <-chan struct{} { return e.done }
+
+// What was given back is not touched by an end that comes later, whoever asks for it: the
+// slot and the connection are those of another by then.
+func TestEndsAreOfTheirOwnHold(t *testing.T) {
+	for how, end := range map[string]func(*goodputsql.Rows) error{
+		"close": func(rows *goodputsql.Rows) error { return rows.Close() },
+		"read":  func(rows *goodputsql.Rows) error { return read(rows, nil) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var saw context.Context
+			s, lim := &server{queries: func(ctx context.Context) { saw = ctx }}, fixed(1)
+			db, pool := s.behind(t, lim, goodputsql.Config{})
+			ctx, cancel := context.WithCancel(t.Context())
+			rows, err := db.QueryContext(ctx, "rows 1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			old := saw
+			if err := end(rows); err != nil {
+				t.Fatal(err)
+			}
+			next, err := db.QueryContext(t.Context(), "rows 3")
+			if err != nil {
+				t.Fatal(err)
+			}
+			cancel()
+			if old.Err() == nil {
+				t.Errorf("%s: the context of the rows does not end", how)
+			}
+			synctest.Wait()
+			n := 0
+			for ; next.Next(); n++ {
+				if lim.Stats().InUse != 1 || db.Stats().Held != 1 {
+					t.Errorf("%s: %d slots in use, %d held, while rows are read", how, lim.Stats().InUse, db.Stats().Held)
+				}
+			}
+			if n != 3 || next.Err() != nil {
+				t.Errorf("%s: %d rows, %v", how, n, next.Err())
+			}
+			empty(t, s, db, pool, lim)
+		})
+	}
+}
+
+// A context that ends while the driver is about to return rows, and was asked for its error
+// then, ends them: nobody may ask again.
+func TestEndBeforeTheRowsAreThere(t *testing.T) {
+	var cancel context.CancelFunc
+	s, lim := &server{queries: func(ctx context.Context) {
+		cancel()
+		if ctx.Err() == nil {
+			t.Error("it has not ended")
+		}
+	}}, fixed(1)
 	db, pool := s.behind(t, lim, goodputsql.Config{})
-	hook := &hooked{Context: context.Background(), done: make(chan struct{})}
-	if err := read(db.QueryContext(hook, "rows 1")); err != nil {
-		t.Fatal(err)
-	}
-	if rows, err := db.QueryContext(hook, "rows 1"); err != nil || rows.Close() != nil {
-		t.Fatal(err)
-	}
-	tx, err := db.BeginTx(hook, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := tx.Commit(); err != nil {
-		t.Fatal(err)
-	}
-	if ours := hook.left.Load(); ours != 0 {
-		t.Errorf("%d hooks of ours are left in the context", ours)
-	}
-	if hook.set.Load() == 0 {
-		t.Error("no hook was set, so this shows nothing")
+	for range many(2000) {
+		var ctx context.Context
+		ctx, cancel = context.WithCancel(t.Context())
+		rows, err := db.QueryContext(ctx, "rows 1") // and nobody closes them
+		if err == nil {
+			until(t, func() bool { return lim.Stats().InUse == 0 })
+			if rows.Next() {
+				t.Error("a row after the end")
+			}
+		}
+		cancel()
 	}
 	empty(t, s, db, pool, lim)
-}
-
-// hooked is a context that counts who wants to hear of its end.
-type hooked struct {
-	context.Context
-	done      chan struct{}
-	set, left atomic.Int64
-}
-
-func (h *hooked) Done() <-chan struct{} { return h.done }
-func (h *hooked) Err() error            { return nil }
-
-func (h *hooked) AfterFunc(func()) func() bool {
-	var pc [16]uintptr
-	frames := runtime.CallersFrames(pc[:runtime.Callers(1, pc[:])])
-	for f, more := frames.Next(); more; f, more = frames.Next() {
-		if strings.Contains(f.Function, "goodputsql.(*hold)") {
-			h.set.Add(1)
-			h.left.Add(1)
-			return func() bool { h.left.Add(-1); return true }
-		}
-	}
-	return func() bool { return true }
 }
