@@ -2,6 +2,7 @@ package goodputhttp
 
 import (
 	"context"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -9,12 +10,25 @@ import (
 	"github.com/goodput/goodput/retry"
 )
 
-// one makes one attempt, with a hedge if it is the first of a call that may have one.
-func (c *call) one(attempts *retry.Call, ctx context.Context, cancel context.CancelFunc, n int) (*attempt, error) {
-	h := c.dep.Hedge
-	if h == nil || n > 1 || !rewinds(c.req) || !c.idempotent() {
-		return c.try(ctx, cancel, n)
+// mayHedge reports whether the call may have a hedge, which only its first attempt has. It
+// comes before that attempt, so a panic of Idempotent leaves the body to it.
+func (c *call) mayHedge() (may bool) {
+	if c.dep.Hedge == nil {
+		return false
 	}
+	known := false
+	defer func() {
+		if !known {
+			closeBody(c.req)
+		}
+	}()
+	may = rewinds(c.req) && c.idempotent()
+	known = true
+	return may
+}
+
+// hedged makes the first attempt, with a hedge if it takes too long.
+func (c *call) hedged(attempts *retry.Call, ctx context.Context, cancel context.CancelFunc) (*attempt, error) {
 	r := &race{call: *c, attempts: attempts, ctx: ctx, outer: cancel, second: make(chan finish, 1)}
 	r.call.race = r
 	r.left.Store(1)
@@ -39,7 +53,7 @@ type race struct {
 	state      state
 	stopFirst  context.CancelFunc
 	stopSecond context.CancelFunc // once there are both
-	second     chan finish        // how the second ended, also if it was not sent, unless the first has won
+	second     chan finish        // how the second ended, unless the first has won
 }
 
 type state uint8
@@ -143,30 +157,38 @@ func (r *race) begin() {
 
 // hedge makes the second request.
 func (r *race) hedge() {
-	ctx, stop := context.WithCancel(r.ctx)
-	r.left.Add(1)
 	counts := &r.call.dep.counts
 	counts.running.Add(1)
 	defer counts.running.Add(-1)
-	c := r.call
-	c.race, c.join = nil, func() bool { return r.join(stop) }
-	second := finish{err: errPanicked} // a panic of Base is an error here, where nobody could recover it
-	defer func() {
-		_ = recover()
-		r.finishSecond(second)
-	}()
-	second.a, second.err = c.try(ctx, r.ending(stop), 2) // the attempt after the first
+	defer func() { _ = recover() }() // a panic of Work or GetBody: there is no second, and nobody could recover it
+	c, a, out := r.join()
+	if out == nil {
+		return
+	}
+	second := finish{err: errPanicked} // a panic of Base is an error here
+	defer func() { r.finishSecond(second) }()
+	err := c.send(a, out, 2) // the attempt after the first
+	second = finish{a, err}
 }
 
-// join makes it two requests, if the first is still under way and the call may have one more.
-func (r *race) join(stop context.CancelFunc) bool {
+// join makes it two requests, if the first is still under way and the call may have one
+// more. RoundTrip does not return without mu, and once it has the request is its caller's
+// again: whatever the second needs of it is copied here.
+func (r *race) join() (c call, a *attempt, out *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.state != alone || !r.attempts.Hedge() {
-		return false
+	if r.state != alone {
+		return c, nil, nil
 	}
-	r.state, r.stopSecond = both, stop
-	return true
+	ctx, stop := context.WithCancel(r.ctx)
+	r.left.Add(1)
+	c, a = r.call, new(attempt)
+	c.race, c.hedge = nil, r.attempts
+	c.req = c.req.Clone(c.req.Context())
+	if out, _ = c.prepare(a, ctx, r.ending(stop), 2); out != nil {
+		r.state, r.stopSecond = both, stop
+	}
+	return c, a, out
 }
 
 // finishSecond takes the end of the second request.

@@ -1,7 +1,6 @@
 package goodputhttp
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -27,6 +26,7 @@ type attempt struct {
 	cancel context.CancelFunc // ends ctx; nil if that is the caller's
 	res    *http.Response
 	body   io.ReadCloser // of res, as it came
+	kept   *kept         // body, once another attempt is to follow
 	fault  error         // what the header said: the outcome, whatever the body does
 	grpc   bool
 	listed bool // in bodies, until it ends
@@ -51,7 +51,6 @@ func (a *attempt) answered(r *http.Request, err error) {
 		return
 	}
 	res := a.res
-	res.Request = r
 	if res.StatusCode == http.StatusSwitchingProtocols || (r.Method == http.MethodConnect && res.StatusCode < 300 && res.StatusCode >= 200) {
 		// A connection that lives for hours, as long as both sides like. Its context must
 		// live as long, so that of an attempt with a bound of its own still ends it.
@@ -160,27 +159,28 @@ func (a *attempt) stop() {
 	}
 }
 
-// settle ends an attempt that failed, before the wait for the next one: the slot goes
-// back at once, and the connection as soon as a small body is read, beside that wait. The
-// response can still be returned, with its whole body.
+// settle keeps the response of an attempt that another one is to follow, which may be
+// returned all the same. See kept.
 func (a *attempt) settle() {
-	a.end(nil)
-	s := &prefetched{body: a.body, done: make(chan struct{})}
-	a.body = s
-	go s.read()
+	if a.body == nil { // there is none, or it has ended
+		return
+	}
+	k := &kept{a: a, body: a.body, done: make(chan struct{})}
+	a.body, a.kept = k, k
+	k.timer = time.AfterFunc(settleTime, k.drop)
+	go k.read()
 }
 
-// drained waits a little for the rest of a small body: a new connection takes as long.
+// drained waits, at most settleTime since settle, until the service has no more to do with
+// the attempt and its slot is back.
 func (a *attempt) drained() {
-	if s, ok := a.body.(*prefetched); ok {
-		timer := time.NewTimer(settleTime)
-		defer timer.Stop()
-		select {
-		case <-s.done:
-		case <-timer.C:
-		}
+	if a.kept != nil {
+		<-a.kept.done
 	}
 }
+
+// dropped reports whether the response is not there any more. It is asked after drained.
+func (a *attempt) dropped() bool { return a.kept != nil && a.kept.dropped }
 
 // discard drops the response of an attempt that another one follows.
 func (a *attempt) discard() {
@@ -188,48 +188,6 @@ func (a *attempt) discard() {
 		_ = a.res.Body.Close()
 	}
 }
-
-// What is read of a response that another attempt may follow, so that its connection can
-// be used again: as much as a refusal has.
-const (
-	settleBytes = 4 << 10
-	settleTime  = 100 * time.Millisecond
-)
-
-// prefetched is a body whose first bytes are read in advance.
-type prefetched struct {
-	body io.ReadCloser
-	done chan struct{} // closed when head and err are there
-	head bytes.Buffer
-	err  error // of body, after head
-}
-
-func (s *prefetched) read() {
-	s.err = errPanicked // unless it returns
-	defer func() {
-		_ = recover() // it is reported by Read, as an error
-		close(s.done)
-	}()
-	switch n, err := io.CopyN(&s.head, s.body, settleBytes); {
-	case n == settleBytes:
-		s.err = nil
-	default:
-		s.err = err
-	}
-}
-
-func (s *prefetched) Read(p []byte) (int, error) {
-	<-s.done
-	switch {
-	case s.head.Len() > 0:
-		return s.head.Read(p)
-	case s.err != nil:
-		return 0, s.err
-	}
-	return s.body.Read(p)
-}
-
-func (s *prefetched) Close() error { return s.body.Close() }
 
 // failure returns what the header of res says went wrong, or nil.
 func failure(res *http.Response, grpc bool) error {

@@ -24,10 +24,10 @@ type call struct {
 	start  time.Time   // of the call
 	limit  Budget      // what the headers of req allow from start on, and which to write
 	race   *race       // this attempt may be hedged
-	join   func() bool // takes the attempt out of those of the call; nil if it is no hedge
+	hedge  *retry.Call // whose attempts a hedge is one of; nil if this is none
 	first  *attempt    // the memory of the first attempt
 
-	last    *attempt // that another one is to follow; its response is still there
+	last    *attempt // that was sent; its response is still there
 	lastErr error
 }
 
@@ -41,123 +41,166 @@ func (c *call) run() (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		return a.res, nil
+		return c.answer(a), nil
 	}
 	first := new(struct { // one allocation for what each call needs
 		attempt  attempt
 		attempts retry.Call
 	})
 	c.first = &first.attempt
-	attempts := &first.attempts
-	attempts.Begin(c.req.Context(), d.policy)
+	returned := false
+	defer func() { // a panic of Idempotent, Classify or Work goes on
+		if !returned && c.last != nil {
+			c.last.discard()
+		}
+	}()
+	first.attempts.Begin(c.req.Context(), d.policy)
+	res, err := c.repeat(&first.attempts)
+	returned = true
+	return res, err
+}
+
+// repeat makes attempts until one is the last, and returns its end.
+func (c *call) repeat(attempts *retry.Call) (*http.Response, error) {
 	for {
+		n := attempts.Attempt()
+		hedged := n == 1 && c.mayHedge()
 		ctx, cancel := c.req.Context(), context.CancelFunc(nil)
-		if d.bounds {
+		if c.dep.bounds {
 			ctx, cancel = attempts.Context()
 		}
-		n := attempts.Attempt()
-		a, err := c.one(attempts, ctx, cancel, n)
+		var a *attempt
+		var err error
+		if hedged {
+			a, err = c.hedged(attempts, ctx, cancel)
+		} else {
+			a, err = c.try(ctx, cancel, n)
+		}
 		if a == nil { // not sent, and that is final
 			attempts.Kept(err)
 			return c.unsent(err)
 		}
-		switch c.again(attempts, a, err) {
+		c.last, c.lastErr = a, err
+		switch c.again(attempts) {
 		case retry.Retry:
-			a.drained()
-			c.last, c.lastErr = a, err
 		case retry.Gone:
 			a.discard()
 			return nil, context.Cause(c.req.Context())
 		default:
-			return a.res, err // one of them
+			if a.dropped() { // the wait took longer than it may
+				c.dep.counts.late.Add(1)
+				return nil, &Unsent{Dependency: c.dep.name(), Reason: goodput.Deadline}
+			}
+			return c.answer(a), err // one of them
 		}
 	}
 }
 
+// answer returns the response of a, if it has one.
+func (c *call) answer(a *attempt) *http.Response {
+	if a.res != nil {
+		a.res.Request = c.req
+	}
+	return a.res
+}
+
 // unsent returns how a call ends of which an attempt was not sent, for err: as the attempt
-// before it, if there was one, and with err if not.
+// before it, if there was one and its response is still there, and with err if not.
 func (c *call) unsent(err error) (*http.Response, error) {
 	switch {
-	case c.last == nil:
+	case c.last == nil, c.last.dropped():
 		return nil, err
 	case c.req.Context().Err() == context.Canceled:
 		c.last.discard()
 		return nil, err
 	}
-	return c.last.res, c.lastErr
+	return c.answer(c.last), c.lastErr
 }
 
-// again decides whether a is followed by another attempt, and waits for its time.
-func (c *call) again(attempts *retry.Call, a *attempt, err error) retry.Stop {
+// again decides whether another attempt follows the last one. Only if it does, the slot is
+// put down, and the time of that attempt is waited for.
+func (c *call) again(attempts *retry.Call) retry.Stop {
+	a, err := c.last, c.lastErr
 	if err == nil && a.fault == nil && a.res.StatusCode < 400 {
 		attempts.Done()
 		return retry.Answered
 	}
-	f := c.fault(a, err)
-	if a.body != nil && !f.NoRewind && c.verdict(f) == retry.Retryable {
-		a.settle()
+	if stop := attempts.Decide(c.fault(a, err)); stop != retry.Retry {
+		return stop
 	}
-	return attempts.Again(f)
-}
-
-func (c *call) verdict(f retry.Fault) retry.Verdict {
-	if classify := c.dep.policy.Classify; classify != nil {
-		return classify(f)
+	a.settle()
+	stop := attempts.Wait()
+	if stop != retry.Gone {
+		a.drained()
 	}
-	return f.Verdict()
+	return stop
 }
 
 // try makes the n-th attempt. It returns nil if nothing was sent, with the reason. cancel
 // ends ctx, and is nil if ctx is the caller's. The first attempt closes the body of the
 // request in any case, later ones have a body of their own.
 func (c *call) try(ctx context.Context, cancel context.CancelFunc, n int) (*attempt, error) {
-	d := c.dep
 	a := c.first
 	if n > 1 {
 		a = new(attempt)
 	}
-	a.dep, a.ctx, a.caller, a.cancel, a.grpc = d, ctx, c.req.Context(), cancel, c.grpc
-	sent, returned := false, false
+	out, err := c.prepare(a, ctx, cancel, n)
+	if err != nil {
+		return nil, err
+	}
+	return a, c.send(a, out, n)
+}
+
+// prepare takes a slot for a and returns what is to be sent, or why nothing is.
+func (c *call) prepare(a *attempt, ctx context.Context, cancel context.CancelFunc, n int) (out *http.Request, err error) {
+	a.dep, a.ctx, a.caller, a.cancel, a.grpc = c.dep, ctx, c.req.Context(), cancel, c.grpc
 	defer func() {
-		if !returned {
-			a.end(errPanicked)
+		if out != nil {
+			return
 		}
-		if n == 1 && (!sent || !returned) {
+		a.over.Store(true) // perhaps by a panic of Work or GetBody: nothing was done in the slot
+		a.slot.Abandon()
+		a.stop()
+		if n == 1 {
 			closeBody(c.req)
 		}
 	}()
 	b, err := c.admit(a, n)
 	if err != nil {
-		a.over.Store(true)
-		a.stop()
-		returned = true
 		return nil, err
 	}
-	out, err := c.request(a, &b, n)
-	if err != nil { // of GetBody
-		a.over.Store(true)
-		a.slot.Abandon()
-		a.stop()
-		returned = true
-		return nil, err
-	}
+	return c.request(a, &b, n)
+}
+
+// send sends out.
+func (c *call) send(a *attempt, out *http.Request, n int) (err error) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		a.end(errPanicked)
+		if n == 1 {
+			closeBody(c.req)
+		}
+	}()
 	if c.race != nil {
 		c.race.begin()
 	}
-	d.counts.attempts.Add(1)
-	if c.join != nil {
-		d.counts.hedges.Add(1)
+	counts := &c.dep.counts
+	counts.attempts.Add(1)
+	if c.hedge != nil {
+		counts.hedges.Add(1)
 	}
-	if n > 1 && c.last != nil {
-		d.counts.retries.Add(1)
+	if c.last != nil {
+		counts.retries.Add(1)
 		c.last.discard()
 		c.last = nil
 	}
-	sent = true
 	a.res, err = c.base.RoundTrip(out)
 	a.answered(c.req, err)
 	returned = true
-	return a, err
+	return err
 }
 
 // admit lets a be sent, with a slot and what the server is to be told, or says why not.
@@ -175,7 +218,7 @@ func (c *call) admit(a *attempt, n int) (Budget, error) {
 		return b, &Unsent{Dependency: d.name(), Reason: goodput.Unavailable, Err: d.Throttle.Err()}
 	}
 	switch {
-	case c.join != nil:
+	case c.hedge != nil:
 		return b, c.admitHedge(a)
 	case d.Limiter == nil:
 		return b, nil
@@ -197,12 +240,11 @@ func (c *call) admit(a *attempt, n int) (Budget, error) {
 func (c *call) admitHedge(a *attempt) error {
 	if lim := c.dep.Limiter; lim != nil {
 		var ok bool
-		if a.slot, ok = lim.TryAcquire(); !ok {
+		if a.slot, ok = lim.TryAcquireWork(a.ctx, c.dep.work(c.req, c.prior+2)); !ok {
 			return errNoHedge
 		}
 	}
-	if !c.join() {
-		a.slot.Abandon()
+	if !c.hedge.Hedge() {
 		return errNoHedge
 	}
 	return nil
