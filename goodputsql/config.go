@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/goodput/goodput"
@@ -73,6 +74,7 @@ type DB struct {
 	holds holds
 	dial  dial
 
+	out    atomic.Int64  // connections that the pool has given to us, lost ones included
 	health chan struct{} // has room for the health check that has the lane
 }
 

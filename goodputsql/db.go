@@ -14,7 +14,9 @@ func (db *DB) ExecContext(ctx context.Context, query string, args ...any) (sql.R
 		return nil, err
 	}
 	if r != nil {
-		return r.on.conn.ExecContext(ctx, query, args...)
+		var res sql.Result
+		err := r.on.aboard(ctx, suspect, func() (err error) { res, err = r.on.conn.ExecContext(ctx, query, args...); return err })
+		return res, err
 	}
 	h := new(hold)
 	if err := h.begin(ctx, db, OfExec, at); err != nil {
@@ -33,7 +35,7 @@ func (db *DB) ExecContext(ctx context.Context, query string, args ...any) (sql.R
 		}
 		var more bool
 		if more, err = h.again(err, &left); !more {
-			return nil, err
+			return nil, h.told(err)
 		}
 	}
 }
@@ -57,8 +59,8 @@ func (db *DB) query(ctx context.Context, at site, rows *Rows, query string, args
 		return err
 	}
 	if r != nil {
-		rows.rows, err = r.on.conn.QueryContext(ctx, query, args...)
-		return err
+		rows.on = r.on
+		return r.on.aboard(ctx, broken, func() (err error) { rows.rows, err = r.on.conn.QueryContext(ctx, query, args...); return err })
 	}
 	h := &rows.hold
 	if err := h.begin(ctx, db, OfRows, at); err != nil {
@@ -83,7 +85,7 @@ func (db *DB) query(ctx context.Context, at site, rows *Rows, query string, args
 	if err != nil {
 		h.claim()
 		h.giveBack(err)
-		return err
+		return h.told(err)
 	}
 	ending{h}.watch()
 	return nil
@@ -109,11 +111,11 @@ func (db *DB) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) {
 		return nil, err
 	}
 	if r != nil {
-		tx, err := r.on.conn.BeginTx(ctx, opts)
+		tx, err := r.on.beginAboard(ctx, opts)
 		if err != nil {
 			return nil, err
 		}
-		return &Tx{Tx: tx}, nil
+		return &Tx{Tx: tx, hold: r.on, rides: true}, nil
 	}
 	h := new(hold)
 	if err := h.begin(ctx, db, OfTx, at); err != nil {
@@ -130,7 +132,7 @@ func (db *DB) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) {
 	if err != nil {
 		h.claim()
 		h.giveBack(err)
-		return nil, err
+		return nil, h.told(err)
 	}
 	h.watch()
 	return &Tx{Tx: tx, hold: h}, nil
@@ -147,7 +149,7 @@ func (db *DB) Conn(ctx context.Context) (*Conn, error) {
 		return nil, err
 	}
 	if r != nil {
-		return &Conn{Conn: r.on.conn}, nil
+		return &Conn{Conn: r.on.conn, hold: r.on, rides: true}, nil
 	}
 	h := new(hold)
 	if err := h.begin(ctx, db, OfConn, at); err != nil {

@@ -173,7 +173,17 @@ func (db *DB) attempt(ctx context.Context, began time.Duration, alone bool) (*sq
 	}
 	// A connection that was idle says nothing of those that are dialled.
 	dials := alone || d.lapsing.Load() && db.pool.Stats().Idle == 0
+	returned := false
+	defer func() {
+		if !returned { // the driver panicked
+			db.lost(true)
+		}
+	}()
 	conn, err := db.pool.Conn(ctx)
+	returned = true
+	if err == nil {
+		db.out.Add(1)
+	}
 	switch {
 	case err == nil && dials:
 		d.Lock()

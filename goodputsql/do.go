@@ -27,20 +27,38 @@ func (db *DB) Do(ctx context.Context, fn func(ctx context.Context, conn *sql.Con
 	if r != nil {
 		return fn(ctx, r.on.conn)
 	}
-	h := new(hold)
+	h := &hold{turns: make(chan struct{}, 1)}
 	if err := h.begin(ctx, db, OfDo, at); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(h.context())
 	err = errUnwound // until fn returns
 	defer func() {
-		cancel() // closes the rows that fn left open, or the connection would not come back
+		cancel()               // closes the rows that fn left open, or the connection would not come back
+		if err == errUnwound { //nolint:errorlint // it is the one above
+			h.state.CompareAndSwap(sound, suspect)
+		}
 		if h.claim() {
 			h.giveBack(err)
 		}
 	}()
-	err = fn(ctx, h.conn)
+	err = h.told(fn(ctx, h.conn))
 	return err
+}
+
+// aboard makes a call on the connection of Do, in its turn.
+func (h *hold) aboard(ctx context.Context, leaves int32, call func() error) error {
+	select {
+	case h.turns <- struct{}{}:
+	default:
+		select {
+		case h.turns <- struct{}{}:
+		case <-ctx.Done():
+			return h.told(ctx.Err())
+		}
+	}
+	defer func() { <-h.turns }()
+	return h.caught(leaves, call)
 }
 
 // Tx runs fn in a transaction: it is committed if fn returns nil, and rolled back if fn
@@ -57,12 +75,12 @@ func (db *DB) Tx(ctx context.Context, opts *sql.TxOptions, fn func(ctx context.C
 		return err
 	}
 	if r != nil {
-		tx, err := r.on.conn.BeginTx(ctx, opts)
+		tx, err := r.on.beginAboard(ctx, opts)
 		if err != nil {
 			return err
 		}
 		inside := &ride{on: r.on, tx: true}
-		return transact(inside.with(ctx), tx, fn)
+		return r.on.transact(inside.with(ctx), tx, fn)
 	}
 	h := new(hold)
 	if err := h.begin(ctx, db, OfTx, at); err != nil {
@@ -80,15 +98,16 @@ func (db *DB) Tx(ctx context.Context, opts *sql.TxOptions, fn func(ctx context.C
 		return err
 	}
 	err = errUnwound
-	err = transact(h.context(), tx, fn)
+	err = h.transact(h.context(), tx, fn)
 	return err
 }
 
 // beginTx begins, on another connection if this one turns out to be bad.
-func (h *hold) beginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error) {
+func (h *hold) beginTx(ctx context.Context, opts *sql.TxOptions) (tx *sql.Tx, err error) {
 	for left := 0; ; {
-		tx, err := h.conn.BeginTx(ctx, opts)
+		err := h.caught(broken, func() (err error) { tx, err = h.conn.BeginTx(ctx, opts); return err })
 		if err == nil {
+			h.unsure.Add(1)
 			return tx, nil
 		}
 		if more, err := h.again(err, &left); !more {
@@ -97,25 +116,40 @@ func (h *hold) beginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error
 	}
 }
 
+// beginAboard begins on the connection of Do.
+func (h *hold) beginAboard(ctx context.Context, opts *sql.TxOptions) (tx *sql.Tx, err error) {
+	err = h.aboard(ctx, broken, func() error { tx, err = h.conn.BeginTx(ctx, opts); return err })
+	if err != nil {
+		return nil, err
+	}
+	h.unsure.Add(1)
+	return tx, nil
+}
+
 // transact runs fn and ends tx.
-func transact(ctx context.Context, tx *sql.Tx, fn func(context.Context, *sql.Tx) error) error {
+func (h *hold) transact(ctx context.Context, tx *sql.Tx, fn func(context.Context, *sql.Tx) error) error {
 	returned := false
 	defer func() {
-		if !returned {
-			tx.Rollback() //nolint:errcheck // the panic is what counts
+		// If the driver panicked in a query, sql.Tx.Rollback waits for ever.
+		if !returned && !bounded(func() { h.undo(tx) }) { //nolint:errcheck // the panic is what counts
+			h.state.CompareAndSwap(sound, suspect)
 		}
 	}()
 	err := fn(ctx, tx)
 	returned = true
 	if err != nil {
-		if undone := tx.Rollback(); undone != nil && ctx.Err() == nil && !errors.Is(undone, sql.ErrTxDone) {
-			return errors.Join(err, undone)
+		if undone := h.undo(tx); undone != nil && ctx.Err() == nil && !errors.Is(undone, sql.ErrTxDone) {
+			err = errors.Join(err, undone)
 		}
+		return h.told(err)
+	}
+	err = h.ends(tx.Commit)
+	switch ended := ctx.Err(); {
+	case err == nil || ended == nil || errors.Is(err, ended):
 		return err
+	case errors.Is(err, sql.ErrTxDone):
+		return h.told(ended) // and not that somebody has ended it
+	default:
+		return errors.Join(err, ended)
 	}
-	err = tx.Commit()
-	if err != nil && ctx.Err() != nil {
-		return ctx.Err() // and not that somebody has ended it
-	}
-	return err
 }

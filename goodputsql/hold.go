@@ -59,6 +59,10 @@ type hold struct {
 	ride  ride        // for the context of Do and Tx
 	over  atomic.Bool // its end has begun
 
+	turns  chan struct{} // of Do: has room for the one call that rides
+	state  atomic.Int32  // sound, suspect or broken
+	unsure atomic.Int32  // transactions on it that nobody is known to have ended
+
 	watched atomic.Bool // of rows: the end of ctx is the end of the hold; see ending
 
 	// Those of holds, under its lock.
@@ -79,6 +83,7 @@ type holds struct {
 	long        uint64                    // were held for LongHold
 	cut         uint64                    // were held for MaxHold
 	overdue     int                       // in the list, without a slot
+	lost        uint64                    // connections that the pool will not have back
 	timer       *time.Timer
 	running     bool
 	limit       int // the idle connections that the pool was told to keep
@@ -139,7 +144,7 @@ func (h *hold) connect() error {
 	if err != nil {
 		h.over.Store(true)
 		h.leave(err)
-		return err
+		return h.told(err)
 	}
 	h.has(conn)
 	return nil
@@ -173,9 +178,19 @@ func (h *hold) again(err error, left *int) (bool, error) {
 	if *left--; *left == 0 {
 		return false, err
 	}
+	got := false
+	defer func() {
+		if !got { // a driver that panics
+			h.has(nil)
+			h.state.Store(broken)
+		}
+	}()
+	h.db.out.Add(-1)
 	h.conn.Close() //nolint:errcheck // database/sql has closed it
 	conn, err := h.db.connect(h.ctx, h.db.now())
+	got = true
 	if err != nil {
+		h.db.out.Add(1) // giving back takes it off
 		return false, err
 	}
 	h.has(conn)
@@ -203,72 +218,6 @@ func (h *hold) onContextEnd() {
 		return
 	}
 	h.giveBack(context.Cause(h.ctx))
-}
-
-// discardUnlessReset closes a connection on which database/sql may be rolling back a
-// transaction, because its context ended, unless the driver can tell whether that went
-// well. That is what database/sql does as well (Tx.awaitDone), but our Close could be
-// first, and would put it into the pool.
-func discardUnlessReset(conn *sql.Conn) {
-	raw(conn, func(dc any) error {
-		_, resets := dc.(driver.SessionResetter)
-		_, validates := dc.(driver.Validator)
-		if resets && validates {
-			return nil
-		}
-		return driver.ErrBadConn
-	})
-}
-
-// raw is conn.Raw for a connection that somebody else may be closing. database/sql looks
-// whether it is closed before it takes the lock (Conn.grabConn), and panics if it has been
-// closed between the two. Then there is nothing left to do, as if it had seen it before.
-func raw(conn *sql.Conn, fn func(dc any) error) {
-	defer func() { recover() }() //nolint:errcheck // fn does not panic
-	conn.Raw(fn)                 //nolint:errcheck // it is closed, or about to be
-}
-
-// claim makes the caller the one who ends the hold. The hook is taken back before
-// anything is released: a cancel that comes now must not hit whoever is next.
-func (h *hold) claim() bool {
-	if h.over.Load() || h.over.Swap(true) {
-		return false
-	}
-	if h.stop != nil {
-		h.stop()
-	}
-	return true
-}
-
-// giveBack returns the connection and then the slot. err is how the work ended.
-func (h *hold) giveBack(err error) {
-	if (h.kind == OfTx || h.kind == OfDo) && h.ctx.Err() != nil {
-		discardUnlessReset(h.conn)
-	}
-	// It waits for rows and transactions that are open on it.
-	if h.conn.Close() != nil {
-		h.db.settle() // who was first may not be done
-	}
-	h.db.dial.cameBack()
-	h.leave(err)
-}
-
-// leave ends a hold that has no connection any more.
-func (h *hold) leave(err error) {
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil
-	}
-	if err != nil && h.ctx.Err() != nil {
-		err = h.ctx.Err()
-	}
-	mine := h.db.delist(h, err == nil)
-	if h.abort != nil {
-		h.abort(nil)
-	}
-	if mine {
-		h.slot.Fail(err)
-		h.span.End()
-	}
 }
 
 // describe returns the hold as of now.

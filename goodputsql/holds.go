@@ -61,6 +61,22 @@ func (db *DB) delist(h *hold, good bool) bool {
 	return true
 }
 
+// expire ends the slot of a hold whose connection is still out, if that is not done yet.
+func (db *DB) expire(h *hold, err error) {
+	l := &db.holds
+	l.Lock()
+	first := !h.freed
+	if first {
+		h.freed = true
+		l.overdue++
+	}
+	l.Unlock()
+	if first {
+		h.slot.Fail(err)
+		h.span.End()
+	}
+}
+
 // sweep looks for what is held too long, and says when to look again. It runs in the
 // goroutine of the timer.
 func (db *DB) sweep() {
@@ -142,15 +158,12 @@ func (db *DB) follow() {
 }
 
 // settle waits until a connection that database/sql discards by itself, and which is no
-// longer ours to close, is closed: until the pool has given out no more than the others
-// hold, a health check included. That takes a driver a system call or two, so after 50 ms
-// somebody is using the pool past us, and there is nothing to wait for.
+// longer ours to close, is closed: until the pool has given out no more than others have. That
+// takes a driver a system call or two, so after 50 ms somebody is using the pool past us,
+// or dials and has no answer, and there is nothing to wait for.
 func (db *DB) settle() {
-	for pause := 50 * time.Microsecond; pause <= 25*time.Millisecond; pause *= 2 {
-		db.holds.Lock()
-		others := db.holds.n - 1 + len(db.health)
-		db.holds.Unlock()
-		if db.pool.Stats().InUse <= others {
+	for pause := 50 * time.Microsecond; pause <= 26*time.Millisecond; pause *= 2 {
+		if int64(db.pool.Stats().InUse) <= db.out.Load() {
 			return
 		}
 		time.Sleep(pause)

@@ -3,6 +3,7 @@ package goodputsql
 import (
 	"database/sql"
 	"errors"
+	"sync/atomic"
 )
 
 // Rows are the *sql.Rows of a query, with the slot and the connection they hold. Both are given
@@ -10,20 +11,63 @@ import (
 // query is over: rows that somebody forgot to close end with their request. The methods
 // are those of *sql.Rows and, but for Close, not for concurrent use.
 type Rows struct {
-	rows *sql.Rows
-	hold hold // without a db: the rows ride on the connection of Do
+	rows   *sql.Rows
+	hold   hold
+	on     *hold       // of Do, if they ride on its connection: then hold is empty
+	locked atomic.Bool // for ever, by a panic
+}
+
+// holder returns the hold on whose connection the rows are.
+func (r *Rows) holder() *hold {
+	if r.on != nil {
+		return r.on
+	}
+	return &r.hold
 }
 
 // Next prepares the next row for Scan. See sql.Rows.Next.
-func (r *Rows) Next() bool { return r.rows.Next() || r.ended() }
+func (r *Rows) Next() bool { return r.advance((*sql.Rows).Next) }
 
 // NextResultSet prepares the next result set. See sql.Rows.NextResultSet.
-func (r *Rows) NextResultSet() bool { return r.rows.NextResultSet() || r.ended() }
+func (r *Rows) NextResultSet() bool { return r.advance((*sql.Rows).NextResultSet) }
+
+func (r *Rows) advance(how func(*sql.Rows) bool) bool {
+	if r.locked.Load() {
+		return false
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			r.unwound()
+		}
+	}()
+	more := how(r.rows) || r.ended()
+	returned = true
+	return more
+}
+
+// unwound closes the rows after a driver panicked, unless that was in closing them.
+func (r *Rows) unwound() {
+	if _, err := r.rows.Columns(); err != nil {
+		r.lose()
+		return
+	}
+	r.Close() //nolint:errcheck // the panic is what counts
+}
+
+// lose gives back the slot of rows that database/sql has locked for ever.
+func (r *Rows) lose() {
+	r.locked.Store(true)
+	r.holder().state.Store(broken)
+	if r.on == nil && r.hold.claim() {
+		r.hold.giveBack(errUnwound)
+	}
+}
 
 // ended gives back what the rows hold if database/sql has closed them; after the last row there may be
 // another result set. It returns false.
 func (r *Rows) ended() bool {
-	if r.hold.db == nil {
+	if r.on != nil {
 		return false
 	}
 	if _, err := r.rows.Columns(); err != nil && r.hold.claim() { // they are closed
@@ -33,10 +77,28 @@ func (r *Rows) ended() bool {
 }
 
 // Scan copies the columns of the current row. See sql.Rows.Scan.
-func (r *Rows) Scan(dest ...any) error { return r.rows.Scan(dest...) }
+func (r *Rows) Scan(dest ...any) error {
+	if r.locked.Load() {
+		return errUnwound
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			r.lose()
+		}
+	}()
+	err := r.rows.Scan(dest...)
+	returned = true
+	return r.holder().told(err)
+}
 
 // Err returns the error that ended the rows, if one did. See sql.Rows.Err.
-func (r *Rows) Err() error { return r.rows.Err() }
+func (r *Rows) Err() error {
+	if r.locked.Load() {
+		return errUnwound
+	}
+	return r.holder().told(r.rows.Err())
+}
 
 // Columns returns the names of the columns. See sql.Rows.Columns.
 func (r *Rows) Columns() ([]string, error) { return r.rows.Columns() }
@@ -46,16 +108,25 @@ func (r *Rows) ColumnTypes() ([]*sql.ColumnType, error) { return r.rows.ColumnTy
 
 // Close closes the rows and gives back what they hold. It may be called more than once.
 func (r *Rows) Close() error {
-	if r.hold.db == nil || !r.hold.claim() {
-		return r.rows.Close()
+	if r.locked.Load() {
+		return errUnwound
 	}
+	mine := r.on == nil && r.hold.claim()
+	ended := error(errUnwound)
+	defer func() {
+		if ended == errUnwound { //nolint:errorlint // the driver panicked
+			r.locked.Store(true)
+			r.holder().state.Store(broken)
+		}
+		if mine {
+			r.hold.giveBack(ended)
+		}
+	}()
 	err := r.rows.Close()
-	ended := r.rows.Err()
-	if ended == nil {
+	if ended = r.rows.Err(); ended == nil {
 		ended = err
 	}
-	r.hold.giveBack(ended)
-	return err
+	return r.holder().told(err)
 }
 
 // A Row is the result of QueryRowContext.

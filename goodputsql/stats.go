@@ -14,7 +14,8 @@ type Stats struct {
 	Longest Hold   // what has been held for the longest time now; zero if nothing is
 	Long    uint64 // were held longer than Config.LongHold
 	Cut     uint64 // were held for Config.MaxHold, and told to end
-	Overdue int    // cut and still out: the database may see so many more than the limit
+	Overdue int    // cut, or left by a panic, and still out: the database may see so many more than the limit
+	Lost    uint64 // closed past the pool, which counts them in MaxOpenConns for ever: their driver panicked
 	Queued  int64  // waits in the queue of the pool since New: more than 0 says that others use it, or that MaxOpenConns is too low
 
 	// What there is of failures to get a connection: 0 of them while all is well.
@@ -36,7 +37,7 @@ func (db *DB) Stats() Stats {
 	l := &db.holds
 	l.Lock()
 	defer l.Unlock()
-	s.Held, s.Long, s.Cut, s.Overdue = l.n, l.long, l.cut, l.overdue
+	s.Held, s.Long, s.Cut, s.Overdue, s.Lost = l.n, l.long, l.cut, l.overdue, l.lost
 	if l.first != nil {
 		s.Longest = l.first.describe(db.now())
 	}
@@ -82,8 +83,20 @@ func (db *DB) ping(ctx context.Context, slot *goodput.Slot) (err error) {
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // it is back, or was bad and is closed
+	returned := false
+	defer func() {
+		if !returned { // the driver panicked, and Close would wait for ever
+			db.abandon(conn)
+			return
+		}
+		db.out.Add(-1)
+		if conn.Close() != nil {
+			db.settle() // it was bad
+		}
+		db.dial.cameBack()
+	}()
 	err = conn.PingContext(ctx)
+	returned = true
 	return err
 }
 
