@@ -161,7 +161,7 @@ func (c *Call) decide(f Fault, alive bool) Stop {
 		return TooLate
 	case f.Hint.Never:
 		return Pushback
-	case verdict == Final:
+	case verdict != Retryable: // one that does not exist is none that allows anything
 		return Permanent
 	case f.NoRewind:
 		return NoRewind

@@ -69,7 +69,7 @@ func (e *Error) Error() string {
 	b.WriteString(", " + e.because())
 	heard := e.Attempts > 0 && (e.Hint.Said || e.Hint.Never || e.Hint.Text != "")
 	if heard && e.Stop != TooLong && e.Stop != Pushback {
-		fmt.Fprintf(&b, "; the server says %v", e.Hint)
+		fmt.Fprintf(&b, "; %s %v", e.who(), e.Hint)
 	}
 	if e.Err != nil {
 		fmt.Fprintf(&b, ": %v", e.Err)
@@ -95,9 +95,9 @@ func (e *Error) because() string {
 		}
 		return "and not again: its deadline has passed"
 	case TooLong:
-		return fmt.Sprintf("and not again: the server says %v, and no more than %v is waited for", e.Hint, e.after)
+		return fmt.Sprintf("and not again: %s %v, and no more than %v is waited for", e.who(), e.Hint, e.after)
 	case Pushback:
-		return fmt.Sprintf("and not again: the server says %v", e.Hint)
+		return fmt.Sprintf("and not again: %s %v", e.who(), e.Hint)
 	case NoRewind:
 		return "and not again: the body of the request cannot be sent a second time"
 	case Gone:
@@ -113,6 +113,15 @@ func (e *Error) because() string {
 		return "and not again: kept here"
 	}
 	return "and goes on"
+}
+
+// who says what the hint is of: a server that has answered, or the function or a limiter
+// of this process.
+func (e *Error) who() string {
+	if e.fault.byError() {
+		return "it is said"
+	}
+	return "the server says"
 }
 
 func rounded(d time.Duration) time.Duration {

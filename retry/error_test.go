@@ -100,7 +100,7 @@ func TestErrorSentences(t *testing.T) {
 			t.Errorf("%s\nwant %s", err, want)
 		}
 		err = p.Do(t.Context(), func(ctx context.Context, _ int) error { return Never(p.Do(ctx, fails)) })
-		want := "retry: tried once in 0s, and not again: the server says not to come back: " +
+		want := "retry: tried once in 0s, and not again: it is said not to come back: " +
 			"retry: tried once in 0s, and not again in here: the call outside makes the attempts (see Policy.Multiply): boom"
 		if err.Error() != want {
 			t.Errorf("%s\nwant %s", err, want)

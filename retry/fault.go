@@ -2,6 +2,7 @@ package retry
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -119,11 +120,15 @@ func (f Fault) filled() Fault {
 		f.merge(in)
 	}
 	var rej *goodput.Rejection
-	if inner == nil && errors.As(f.Err, &rej) {
+	switch {
+	case inner != nil:
+	case errors.As(f.Err, &rej):
 		f.merge(Fault{NotExecuted: true, Shed: true, Hint: Hint{
 			After: rej.RetryAfter, Said: rej.RetryAfter > 0, Never: rej.RetryAfter <= 0,
 			Exact: rej.Reason == goodput.OverQuota,
 		}})
+	case errors.Is(f.Err, goodput.ErrRejected):
+		f.merge(Fault{NotExecuted: true, Shed: true})
 	}
 	return f
 }
@@ -196,7 +201,12 @@ const (
 var verdicts = [...]string{"answer", "retryable", "final"}
 
 // String returns the verdict in a word.
-func (v Verdict) String() string { return verdicts[v] }
+func (v Verdict) String() string {
+	if int(v) < len(verdicts) {
+		return verdicts[v]
+	}
+	return fmt.Sprintf("verdict(%d)", v)
+}
 
 // Verdict is the classification table, whose rows are in table.go with their reasons.
 //

@@ -135,3 +135,39 @@ func TestUntried(t *testing.T) {
 		}
 	})
 }
+
+// What was not sent was not executed, whether or not it pays to try again; and what says
+// that it was not admitted was not executed either.
+func TestUnsentIsNotExecuted(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		err  error
+		want bool
+	}{
+		{"kept by a throttle", (&Throttle{}).Err(), false},
+		{"no such host", &net.DNSError{IsNotFound: true}, false},
+		{"no address", &net.AddrError{Err: "missing port"}, false},
+		{"no dial", &net.OpError{Op: "dial", Err: errTest}, false},
+		{"not admitted", fmt.Errorf("here: %w", goodput.ErrRejected), false},
+		{"not known", errTest, true},
+		{"cancelled", context.Canceled, true},
+	} {
+		if got := mayBeExecuted(c.err); got != c.want {
+			t.Errorf("%s (%v): may have been executed %v, want %v", c.name, c.err, got, c.want)
+		}
+	}
+}
+
+// A verdict that does not exist allows nothing, and words that do not exist are no panic.
+func TestWordsThatDoNotExist(t *testing.T) {
+	p := &Policy{Classify: func(Fault) Verdict { return 7 }}
+	n := 0
+	err := p.Do(Idempotent(context.Background()), func(context.Context, int) error { n++; return errTest })
+	var e *Error
+	if n != 1 || !errors.As(err, &e) || e.Stop != Permanent {
+		t.Errorf("%d attempts, %v", n, err)
+	}
+	if v, s := Verdict(7).String(), Stop(200).String(); v != "verdict(7)" || s != "stop(200)" {
+		t.Errorf("%q, %q", v, s)
+	}
+}

@@ -1,5 +1,7 @@
 package retry
 
+import "fmt"
+
 // A Stop says why there is no further attempt.
 type Stop uint8
 
@@ -26,4 +28,9 @@ var stops = [Stops]string{
 }
 
 // String returns the word for metrics.
-func (s Stop) String() string { return stops[s] }
+func (s Stop) String() string {
+	if s < Stops {
+		return stops[s]
+	}
+	return fmt.Sprintf("stop(%d)", s)
+}

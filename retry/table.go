@@ -28,31 +28,32 @@ const (
 
 // A row is one line of the table.
 type row struct {
-	rule rule
-	why  string
+	rule   rule
+	why    string
+	unsent bool // nothing was sent, whether or not it pays to try again
 }
 
 // statuses are those of HTTP that have a rule of their own; the others are those of
 // their class (RFC 9110, 15: what is not known is the x00 of its class).
 var statuses = map[int]row{
-	408: {careful, "the server gave up waiting for the request, or for its body while it ran"},
-	425: {always, "the server would not risk an early request (RFC 8470) and did not process it"},
-	429: {careful, "the rate limit may be that of a service further down, after some of the work"},
+	408: {careful, "the server gave up waiting for the request, or for its body while it ran", false},
+	425: {always, "the server would not risk an early request (RFC 8470) and did not process it", false},
+	429: {careful, "the rate limit may be that of a service further down, after some of the work", false},
 	// 500 is a defect more often than a moment: the same request fails again, on more
 	// instances. Whoever knows better says so in Policy.Classify.
-	500: {final, "the server failed on this request, and would again"},
-	501: {final, "the server cannot do this"},
-	502: {careful, "a server in between got no answer that it understood"},
-	503: {careful, "the service is unavailable, which does not say what it did before"},
-	504: {careful, "a server in between got no answer in time"},
-	505: {final, "the server does not speak this version of HTTP"},
-	511: {final, "the network wants a login"},
+	500: {final, "the server failed on this request, and would again", false},
+	501: {final, "the server cannot do this", false},
+	502: {careful, "a server in between got no answer that it understood", false},
+	503: {careful, "the service is unavailable, which does not say what it did before", false},
+	504: {careful, "a server in between got no answer in time", false},
+	505: {final, "the server does not speak this version of HTTP", false},
+	511: {final, "the network wants a login", false},
 }
 
 var (
-	noFault      = row{answer, "there is no fault"}
-	callersFault = row{answer, "the server answered that the request is wrong"}
-	othersFault  = row{final, "the server failed in a way that is not known to pass"}
+	noFault      = row{answer, "there is no fault", false}
+	callersFault = row{answer, "the server answered that the request is wrong", false}
+	othersFault  = row{final, "the server failed in a way that is not known to pass", false}
 )
 
 func statusRow(status int) row {
@@ -71,21 +72,21 @@ func statusRow(status int) row {
 // grpcRows are the codes of gRPC (grpc/grpc, doc/statuscodes.md).
 var grpcRows = [...]row{
 	0:  noFault,
-	1:  {final, "the call was cancelled, by its caller as a rule"},
-	2:  {final, "the server failed in a way that it cannot say"},
-	3:  callersFault,                                                             // INVALID_ARGUMENT
-	4:  {final, "its deadline has passed, and another attempt has no later one"}, // but see OwnTime
-	5:  callersFault,                                                             // NOT_FOUND
-	6:  callersFault,                                                             // ALREADY_EXISTS
-	7:  callersFault,                                                             // PERMISSION_DENIED
-	8:  {hinted, "something is used up, and the server does not say until when"},
+	1:  {final, "the call was cancelled, by its caller as a rule", false},
+	2:  {final, "the server failed in a way that it cannot say", false},
+	3:  callersFault,                                                                    // INVALID_ARGUMENT
+	4:  {final, "its deadline has passed, and another attempt has no later one", false}, // but see OwnTime
+	5:  callersFault,                                                                    // NOT_FOUND
+	6:  callersFault,                                                                    // ALREADY_EXISTS
+	7:  callersFault,                                                                    // PERMISSION_DENIED
+	8:  {hinted, "something is used up, and the server does not say until when", false},
 	9:  callersFault, // FAILED_PRECONDITION
-	10: {final, "a transaction was aborted: it is to be begun anew, with what it read before"},
+	10: {final, "a transaction was aborted: it is to be begun anew, with what it read before", false},
 	11: callersFault, // OUT_OF_RANGE
-	12: {final, "the server cannot do this"},
-	13: {final, "the server failed on this request, and would again"},
-	14: {careful, "the service is unavailable, which does not say what it did before"},
-	15: {final, "data is lost"},
+	12: {final, "the server cannot do this", false},
+	13: {final, "the server failed on this request, and would again", false},
+	14: {careful, "the service is unavailable, which does not say what it did before", false},
+	15: {final, "data is lost", false},
 	16: callersFault, // UNAUTHENTICATED
 }
 
@@ -97,30 +98,29 @@ func codeRow(c Code) row {
 }
 
 // ownTime is the row of a timeout that was the attempt's and not the call's.
-var ownTime = row{careful, "the attempt took longer than it may"}
+var ownTime = row{careful, "the attempt took longer than it may", false}
 
 // errorRows are asked from the top; the last one takes what is left.
 var errorRows = [...]struct {
 	is func(err error) bool
 	row
 }{
-	{is[*Throttled], row{final, "it was kept at home, and would be again"}},
-	{isError(context.Canceled), row{final, "it was cancelled"}},
-
 	// Before the request: nothing was sent, whatever its method is.
-	{noSuchHost, row{final, "there is no such host"}},
-	{is[*net.DNSError], row{always, "the name could not be looked up"}},
-	{badAddress, row{final, "the address is none"}},
-	{untrusted, row{final, "the two do not agree on TLS, or do not trust each other"}},
-	{handshakeTimeout, row{always, "the TLS handshake took too long"}},
-	{dialing, row{always, "no connection was made"}},
-	{unprocessed, row{always, "the server said that it did not process the request"}},
+	{is[*Throttled], row{final, "it was kept at home, and would be again", true}},
+	{noSuchHost, row{final, "there is no such host", true}},
+	{isError(context.Canceled), row{final, "it was cancelled", false}},
+	{is[*net.DNSError], row{always, "the name could not be looked up", true}},
+	{badAddress, row{final, "the address is none", true}},
+	{untrusted, row{final, "the two do not agree on TLS, or do not trust each other", true}},
+	{handshakeTimeout, row{always, "the TLS handshake took too long", true}},
+	{dialing, row{always, "no connection was made", true}},
+	{unprocessed, row{always, "the server said that it did not process the request", true}},
 
 	// After it.
-	{isError(context.DeadlineExceeded), row{final, "its deadline has passed, and another attempt has no later one"}},
-	{timeout, row{careful, "no answer came in time"}},
-	{broken, row{careful, "the connection broke before the answer was complete"}},
-	{func(error) bool { return true }, row{careful, "what became of it is not known"}},
+	{isError(context.DeadlineExceeded), row{final, "its deadline has passed, and another attempt has no later one", false}},
+	{timeout, row{careful, "no answer came in time", false}},
+	{broken, row{careful, "the connection broke before the answer was complete", false}},
+	{func(error) bool { return true }, row{careful, "what became of it is not known", false}},
 }
 
 func errorRow(err error) row {
@@ -155,6 +155,8 @@ func (f *Fault) judge() (Verdict, string) {
 	switch {
 	case r == noFault:
 		return Answer, r.why
+	case f.Hint.Never && f.byError():
+		return Final, "it is not to be tried again"
 	case f.Hint.Never:
 		return Final, "the server says not to come back"
 	case r.rule == final && f.byError():
@@ -176,7 +178,9 @@ func (f *Fault) judge() (Verdict, string) {
 func (f *Fault) byError() bool { return f.Err != nil && f.Status < 400 && f.Code == 0 }
 
 // safe reports whether it was certainly not executed, r being the row of f.
-func (f *Fault) safe(r row) bool { return !f.executed && (f.NotExecuted || r.rule == always) }
+func (f *Fault) safe(r row) bool {
+	return !f.executed && (f.NotExecuted || r.unsent || r.rule == always)
+}
 
 func is[T error](err error) bool {
 	var t T
