@@ -118,7 +118,7 @@ func Example_readmeGather() {
 
 func Example_readmeFleet() {
 	split := fleet.Split{Budget: 200, Reserve: 10, Surge: 2} // connections; for others; a rolling update
-	fmt.Println(split.Share(fleet.Place{Count: 8, Nth: 3})) // 19: of the third of eight
+	fmt.Println(split.Share(fleet.Place{Count: 8, Nth: 3}))  // 19: of the third of eight
 	// Output: 19
 }
 
