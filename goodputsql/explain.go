@@ -1,6 +1,7 @@
 package goodputsql
 
 import (
+	"database/sql"
 	"fmt"
 	"strings"
 	"time"
@@ -32,8 +33,15 @@ func (db *DB) explainPool(b *strings.Builder, s *Stats, at *goodput.Stats) {
 		most = fmt.Sprintf("at most %s (MaxOpenConns)", counted(is.MaxOpenConnections, "connection"))
 	}
 	fmt.Fprintf(b, "  pool     %s, and a limit of %d; %d open, %d of them idle\n", most, at.Limit, is.OpenConnections, is.Idle)
+	is.MaxOpenConnections -= lostOf(&is, s)
 	tooLow := queues(is, at.Limit)
-	if tooLow {
+	switch {
+	case s.Lost > 0 && tooLow:
+		fmt.Fprintf(b, "           the driver panicked, and %s lost: the pool has room for %d and the limit of %s is %d, so callers with a slot queue in the pool, out of order: mend the driver, and restart\n",
+			counted(int(s.Lost), "connection"), is.MaxOpenConnections, db.lim.Name(), at.Limit)
+	case s.Lost > 0:
+		fmt.Fprintf(b, "           the driver panicked, and %s lost: the pool counts them in MaxOpenConns for ever\n", counted(int(s.Lost), "connection"))
+	case tooLow:
 		fmt.Fprintf(b, "           MaxOpenConns %d is below the limit %d of %s, so callers with a slot queue in the pool, out of order: raise one or lower the other\n",
 			is.MaxOpenConnections, at.Limit, db.lim.Name())
 	}
@@ -46,6 +54,11 @@ func (db *DB) explainPool(b *strings.Builder, s *Stats, at *goodput.Stats) {
 	default:
 		fmt.Fprintf(b, "           %d have waited in its queue since New: others use the pool past the limiter, or MaxOpenConns was below the limit for a time\n", s.Queued)
 	}
+}
+
+// lostOf returns how many of MaxOpenConns are lost, all but one at most: 0 would be no bound.
+func lostOf(is *sql.DBStats, s *Stats) int {
+	return max(0, min(int(s.Lost), is.MaxOpenConnections-1))
 }
 
 // explainHeld says what has a connection now, and how many had one for too long.
@@ -63,7 +76,7 @@ func (db *DB) explainHeld(b *strings.Builder, s *Stats) {
 		b.WriteString("\n")
 	}
 	if s.Overdue > 0 {
-		fmt.Fprintf(b, "           %d of those are still out %v later, and their slots are given to others: the database may see so many more than the limit\n", s.Overdue, grace)
+		fmt.Fprintf(b, "           %s still out %v after the end, and their slots are given to others: the database may see so many more than the limit\n", counted(s.Overdue, "connection"), grace)
 	}
 }
 

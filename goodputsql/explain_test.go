@@ -51,7 +51,7 @@ func TestExplainHeld(t *testing.T) {
 		says(t, db.Explain(), "1 since New were held for longer than 1s (LongHold), 1 of them for 10s (MaxHold), and told to end\n", "-still out")
 		time.Sleep(time.Second)
 		synctest.Wait()
-		says(t, db.Explain(), "1 of those are still out 1s later, and their slots are given to others", "  limit    3 (fixed(3)); 0 in use")
+		says(t, db.Explain(), "1 connection still out 1s after the end, and their slots are given to others", "  limit    3 (fixed(3)); 0 in use")
 		close(s.thaw)
 		<-done
 		synctest.Wait()
@@ -95,6 +95,26 @@ func TestExplainAPoolThatQueues(t *testing.T) {
 			}
 			says(t, db.Explain(), "-is below", "1 have waited in its queue since New: "+why)
 		})
+	}
+}
+
+// Explain says what a driver that panics has taken from the pool, and once that is more
+// than it has to spare, that it queues.
+func TestExplainLost(t *testing.T) {
+	s, lim := &server{}, fixed(2)
+	db, pool := s.behind(t, lim, goodputsql.Config{})
+	pool.SetMaxOpenConns(3)
+	for _, want := range []string{
+		"the driver panicked, and 1 connection lost: the pool counts them in MaxOpenConns for ever\n",
+		"the driver panicked, and 2 connections lost: the pool has room for 1 and the limit of db is 2, so callers with a slot queue in the pool",
+	} {
+		says(t, db.Explain(), "-"+want)
+		func() {
+			defer func() { _ = recover() }()
+			_, _ = db.QueryContext(t.Context(), "panic")
+			t.Error("the driver did not panic")
+		}()
+		says(t, db.Explain(), want)
 	}
 }
 
