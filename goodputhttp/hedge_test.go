@@ -257,6 +257,7 @@ func TestHedgeRace(t *testing.T) {
 				if n := lim.Stats().InUse; n != 0 {
 					t.Errorf("%d slots in use, and no sweep yet", n)
 				}
+				time.Sleep(time.Second) // and no hedge asks for a slot after the end
 				outcomes(t, lim, c.want)
 				if st := dep.Stats(); st.HedgeWins != c.wins || st.OpenBodies != 0 || dep.counts.running.Load() != 0 {
 					t.Errorf("%+v", st)
@@ -298,6 +299,24 @@ func TestHedgeOncePerCall(t *testing.T) {
 			t.Fatal(err)
 		}
 		text(t, res)
+		// One that does not hear that it has lost is under way, and keeps its host.
+		slow := &Dependency{Hedge: &Hedge{}}
+		slow.Hedge.delay.Store(int64(10 * time.Millisecond))
+		n.Store(0)
+		if _, err := to(slow, base(func(*http.Request) (*http.Response, error) {
+			time.Sleep(time.Duration(n.Add(1)) * time.Second)
+			return respond(200, ""), nil
+		})).RoundTrip(get(background)); err != nil {
+			t.Fatal(err)
+		}
+		if slow.idle() {
+			t.Error("idle, and a hedge is under way")
+		}
+		time.Sleep(2 * time.Second)
+		if !slow.idle() {
+			t.Error("not idle, and nothing is under way")
+		}
+
 		h := dep.Hedge
 		if q, _ := h.now.Quantile(0.5); h.now.Count != 1 || q < 14*time.Millisecond {
 			t.Errorf("%d answers known, of %v; want one of 15ms", h.now.Count, q)
@@ -323,6 +342,12 @@ func TestHedgeIsNotForAll(t *testing.T) {
 		{"PUT", 2, func(r *http.Request) { r.Method = http.MethodPut; body(r, true) }, 1},
 		{"PUT, body gone", 2, func(r *http.Request) { r.Method = http.MethodPut; body(r, false) }, 0},
 		{"POST", 2, func(r *http.Request) { r.Method = http.MethodPost; body(r, true) }, 0},
+		{"POST of an idempotent context", 2, func(r *http.Request) {
+			*r = *r.WithContext(retry.Idempotent(r.Context()))
+			r.Method = http.MethodPost
+			body(r, true)
+		}, 1},
+		{"DELETE", 2, func(r *http.Request) { r.Method = http.MethodDelete }, 1},
 		{"one slot", 1, func(*http.Request) {}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {

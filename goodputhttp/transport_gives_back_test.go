@@ -123,6 +123,24 @@ func TestTransportClassifyAndTheSlot(t *testing.T) {
 	}
 }
 
+// That an attempt took too long for itself is no reason to keep its slot through the wait
+// either: its call has more time.
+func TestTransportOwnTimeAndTheSlot(t *testing.T) {
+	for perAttempt, want := range map[time.Duration]int{time.Second: 2, 0: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			lim := limiter(1, goodput.Config{Depth: goodput.NoQueue})
+			s := &script{answers: []*http.Response{respond(200, "x", "Grpc-Status: 4")}}
+			res, err := to(&Dependency{Limiter: lim, Retry: &retry.Policy{PerAttempt: perAttempt}}, s).
+				RoundTrip(get(background, "Content-Type: application/grpc"))
+			if err != nil || len(s.sent) != want {
+				t.Fatalf("PerAttempt %v: %v, sent %d times, want %d", perAttempt, err, len(s.sent), want)
+			}
+			text(t, res)
+			settled(t, lim)
+		})
+	}
+}
+
 // Hedge alone repeats nothing that failed; Total alone bounds the call, and its server is
 // told.
 func TestTransportPolicyByItself(t *testing.T) {
