@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -313,5 +314,24 @@ func TestAllowanceRanges(t *testing.T) {
 		if (err == nil) != (c.says == "") || err != nil && err.Error() != c.says {
 			t.Errorf("%+v: %v, want %q", c.q, err, c.says)
 		}
+	}
+}
+
+// An allowance of one in eleven days is no "0/s", and who is refused is not asked back in a
+// second.
+func TestSlowAllowance(t *testing.T) {
+	c, err := New(Config{Limit: limit.Fixed(8), Allowance: Quota{Rate: 1e-6, Burst: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := c.Offer(0, Request{Deadline: Never}); d.Verdict != Admitted {
+		t.Fatalf("%v of a full account", d.Verdict)
+	}
+	c.Release(time.Millisecond, End{Outcome: Completed})
+	if got := c.Stats(time.Millisecond).Derivation.String(); !strings.Contains(got, "1e-06/s allowed") {
+		t.Error(got)
+	}
+	if got := c.RetryAfter(QueueFull); got != 20*time.Second {
+		t.Errorf("retry after %v, want the most there is, 20s", got)
 	}
 }

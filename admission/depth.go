@@ -322,6 +322,9 @@ func figures(f float64) string {
 	if f <= 0 || math.IsInf(f, 0) || math.IsNaN(f) {
 		return "0"
 	}
+	if f < 0.01 {
+		return fmt.Sprintf("%.4g", f)
+	}
 	unit := math.Pow(10, math.Floor(math.Log10(f))-3)
 	s := fmt.Sprintf("%.3f", math.Round(f/unit)*unit)
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")

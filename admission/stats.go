@@ -121,6 +121,7 @@ func (c *Core) retryAfter() time.Duration {
 	if r := c.rate(); r > 0 {
 		drain = math.Ceil(float64(c.cost) / r)
 	}
+	drain = max(drain, math.Ceil(c.spaced(c.cost+1))) // a slow allowance may take days for one more
 	s := min(max(float64(c.hint.seconds), drain, minRetryAfter), maxRetryAfter)
 	return time.Duration(s) * time.Second
 }
