@@ -121,7 +121,9 @@ func (c *Core) retryAfter() time.Duration {
 	if r := c.rate(); r > 0 {
 		drain = math.Ceil(float64(c.cost) / r)
 	}
-	drain = max(drain, math.Ceil(c.spaced(c.cost+1))) // a slow allowance may take days for one more
+	if c.allowance.Rate > 0 { // a slow one may take days for one more
+		drain = max(drain, math.Ceil(c.spaced(c.cost+1)))
+	}
 	s := min(max(float64(c.hint.seconds), drain, minRetryAfter), maxRetryAfter)
 	return time.Duration(s) * time.Second
 }
