@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/goodput/goodput"
@@ -90,6 +91,7 @@ type Dependency struct {
 	bounds bool          // policy bounds attempts itself, so each has a context of its own
 	counts clientCounts
 	open   bodies
+	gone   atomic.Bool // it has lost its place in Hosts: RoundTrip asks for another one
 }
 
 // Validate returns one sentence about the first field that is out of range, or nil.
@@ -154,19 +156,46 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if t.Dependency == nil {
 		panic("goodputhttp: Transport.Dependency is nil: say what a request needs, or use ByHost")
 	}
-	dep := t.Dependency(r)
+	dep := t.begin(r)
 	if dep == nil {
 		return t.base().RoundTrip(r)
 	}
+	defer dep.counts.running.Add(-1)
 	dep.once.Do(dep.start)
 	dep.counts.calls.Add(1)
-	dep.counts.running.Add(1)
-	defer dep.counts.running.Add(-1)
 	span := goodput.Downstream(r.Context()) // waits between attempts are for the dependency as well
 	defer span.End()
 	c := call{dep: dep, base: t.base(), req: r, grpc: isGRPC(r.Header)}
 	c.readDeadline(time.Now())
 	return c.run()
+}
+
+// begin returns the Dependency of r, which stays in Hosts from then on. One that has just lost
+// its place is not the one of its host any more, unless Dependency says so all the same.
+func (t *Transport) begin(r *http.Request) *Dependency {
+	dep := t.Dependency(r)
+	for dep != nil {
+		dep.counts.running.Add(1)
+		if !dep.gone.Load() {
+			break
+		}
+		before := dep
+		if dep = t.instead(before, r); dep == before {
+			break
+		}
+	}
+	return dep
+}
+
+// instead asks once more for the Dependency of r. before is not begun then, unless it is the
+// same: it counts until that is known.
+func (t *Transport) instead(before *Dependency, r *http.Request) (dep *Dependency) {
+	defer func() {
+		if dep != before { // or it panicked
+			before.counts.running.Add(-1)
+		}
+	}()
+	return t.Dependency(r)
 }
 
 func (t *Transport) base() http.RoundTripper {

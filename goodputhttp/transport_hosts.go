@@ -4,7 +4,6 @@ import (
 	"container/list"
 	"iter"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -15,15 +14,13 @@ import (
 // Limiter, a Policy and a Throttle was 55 KB when it was measured, so that is 55 MB.
 const DefaultMaxHosts = 1000
 
-// maxHost is the longest name of a host: 253 of DNS and a port.
-const maxHost = 253 + len(":65535")
-
 // ByHost returns one Dependency for each host, made by create, with what it has learned:
 //
 //	hosts := goodputhttp.ByHost(create, goodputhttp.DefaultMaxHosts)
 //	client := &http.Client{Transport: &goodputhttp.Transport{Dependency: hosts.Dependency}}
 //
-// host is that of the URL in lower case, with the port unless it is the one of the scheme.
+// host is that of the URL in lower case, without a dot at its end, with the port unless it is
+// the one of the scheme.
 // create may return nil, for hosts that need none, and may be called more than once for a
 // host; it must be safe for concurrent use.
 //
@@ -32,7 +29,9 @@ const maxHost = 253 + len(":65535")
 // longest time, of those that have no request under way, and is new when it comes back.
 // Those with one under way stay, because a second limiter beside the first would double
 // the limit. If all have one, the new host shares one Dependency with the others like it,
-// create(""), and so does a name that is too long to be one (259 bytes).
+// create(""), and so does a name that is too long to be one (259 bytes), none, or not ASCII:
+// a name in Unicode has to be in punycode. A host that shared that one has a limit of its own
+// beside it as soon as there is a place.
 func ByHost(create func(host string) *Dependency, most int) *Hosts {
 	if create == nil || most < 0 {
 		panic("goodputhttp: ByHost needs a function and a number of hosts, or 0 for DefaultMaxHosts")
@@ -60,7 +59,13 @@ type Hosts struct {
 }
 
 // Dependency returns the one of the host of r: it is for Transport.Dependency.
-func (t *Hosts) Dependency(r *http.Request) *Dependency { return t.get(hostOf(r.URL)) }
+func (t *Hosts) Dependency(r *http.Request) *Dependency {
+	name := hostOf(r.URL)
+	if name == "" || len(name) > maxHost {
+		return t.rest()
+	}
+	return t.get(name)
+}
 
 // All returns what there is now by the name of the host, in the order of the names, for
 // metrics and Explain. The one that hosts without a place share comes first, as "". Hosts
@@ -103,10 +108,34 @@ type host struct {
 	dep  *Dependency
 }
 
-func (t *Hosts) get(name string) *Dependency {
-	if len(name) > maxHost {
-		return t.rest()
+// leaves reports whether h may lose its place, which its Dependency is then told.
+//
+// Between Hosts.Dependency and RoundTrip nothing says that a request is about to begin, and
+// who asks for a Dependency need not send anything. So RoundTrip first counts itself and then
+// looks at gone, and here it is the other way round: one of the two sees the other. Without
+// that a host would have two limiters, one in the table and one in use.
+func (h *host) leaves() bool {
+	if h.dep == nil {
+		return true
 	}
+	h.dep.gone.Store(true)
+	if h.dep.idle() {
+		return true
+	}
+	h.dep.gone.Store(false)
+	return false
+}
+
+// kept returns the Dependency of h, which is in the table. It may be that of another host,
+// too, which has lost its place.
+func (h *host) kept() *Dependency {
+	if h.dep != nil && h.dep.gone.Load() {
+		h.dep.gone.Store(false)
+	}
+	return h.dep
+}
+
+func (t *Hosts) get(name string) *Dependency {
 	dep, found, room := t.find(name)
 	switch {
 	case found:
@@ -127,7 +156,7 @@ func (t *Hosts) find(name string) (dep *Dependency, found, room bool) {
 	defer t.mu.Unlock()
 	if e, ok := t.byName[name]; ok {
 		t.used.MoveToFront(e)
-		return e.Value.(*host).dep, true, false
+		return e.Value.(*host).kept(), true, false
 	}
 	return nil, false, t.room()
 }
@@ -138,13 +167,14 @@ func (t *Hosts) add(name string, dep *Dependency) (*Dependency, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e, ok := t.byName[name]; ok {
-		return e.Value.(*host).dep, true
+		return e.Value.(*host).kept(), true
 	}
 	if !t.room() {
 		return nil, false
 	}
-	t.byName[name] = t.used.PushFront(&host{name, dep})
-	return dep, true
+	h := &host{name, dep}
+	t.byName[name] = t.used.PushFront(h)
+	return h.kept(), true
 }
 
 // room reports whether there is a place for one more, and makes it if it can.
@@ -163,7 +193,7 @@ func (t *Hosts) evict() bool {
 			return false
 		}
 		h := e.Value.(*host)
-		if h.dep == nil || h.dep.idle() {
+		if h.leaves() {
 			t.used.Remove(e)
 			delete(t.byName, h.name)
 			return true
@@ -171,22 +201,4 @@ func (t *Hosts) evict() bool {
 		e = e.Prev()
 	}
 	return false
-}
-
-// hostOf names the host of a URL.
-func hostOf(u *url.URL) string {
-	name := u.Host
-	for i := 0; i < len(name); i++ {
-		if c := name[i]; 'A' <= c && c <= 'Z' {
-			name = strings.ToLower(name)
-			break
-		}
-	}
-	switch {
-	case u.Scheme == "http":
-		name = strings.TrimSuffix(name, ":80")
-	case u.Scheme == "https":
-		name = strings.TrimSuffix(name, ":443")
-	}
-	return name
 }
