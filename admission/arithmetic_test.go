@@ -310,7 +310,7 @@ func TestDerivationIsAValue(t *testing.T) {
 func TestFiguresAndBrief(t *testing.T) {
 	for f, want := range map[float64]string{
 		1200: "1200", 1199.96: "1200", 0.05: "0.05", 123456: "123500", 1.5: "1.5", 0: "0", -1: "0",
-		math.Inf(1): "0", math.NaN(): "0", 952.38: "952.4", 1e-9: "0",
+		math.Inf(1): "0", math.NaN(): "0", 952.38: "952.4", 1e-9: "1e-09",
 	} {
 		if got := figures(f); got != want {
 			t.Errorf("figures(%v) = %q, want %q", f, got, want)
