@@ -42,7 +42,19 @@ type server struct {
 	dialled, open, most, busy, mostBusy atomic.Int64
 	rows, txs                           atomic.Int64 // open now
 	commits, rollbacks, foreign         atomic.Int64
-	rollbackErr                         error
+	rollbackErr, commitErr              error
+
+	panics             atomic.Value // string: the call of the driver that panics, but for statements
+	unreset            atomic.Bool  // connections that were idle are bad
+	nextErr, closeErr  error        // of the first row, and of closing rows
+	pings, commitTakes func()       // called in those
+}
+
+// may panics if that is the call to panic in.
+func (s *server) may(call string) {
+	if at, _ := s.panics.Load().(string); at == call {
+		panic("the driver in " + call)
+	}
 }
 
 var errServer = errors.New("the server says no")
@@ -125,6 +137,7 @@ func (c *conn) Prepare(string) (driver.Stmt, error) { return nil, errors.New("no
 
 func (c *conn) Close() error {
 	c.closing.Do(func() {
+		defer c.s.may("Close")
 		if c.s.closes != nil {
 			c.s.closes()
 		}
@@ -132,10 +145,26 @@ func (c *conn) Close() error {
 	})
 	return nil
 }
-func (c *conn) Begin() (driver.Tx, error)          { return nil, errors.New("not here") }
-func (c *conn) IsValid() bool                      { return !c.bad.Load() }
-func (c *conn) ResetSession(context.Context) error { return nil }
-func (c *conn) Ping(ctx context.Context) error     { _, err := c.run(ctx, "ok"); c.done(); return err }
+func (c *conn) Begin() (driver.Tx, error) { return nil, errors.New("not here") }
+func (c *conn) IsValid() bool             { return !c.bad.Load() }
+
+func (c *conn) ResetSession(context.Context) error {
+	c.s.may("ResetSession")
+	if c.s.unreset.Load() {
+		return driver.ErrBadConn
+	}
+	return nil
+}
+
+func (c *conn) Ping(ctx context.Context) error {
+	defer c.done()
+	_, err := c.run(ctx, "ok")
+	c.s.may("Ping")
+	if c.s.pings != nil {
+		c.s.pings()
+	}
+	return err
+}
 
 func (c *conn) done() {
 	c.using.Store(false)
@@ -214,6 +243,7 @@ func (c *conn) BeginTx(ctx context.Context, _ driver.TxOptions) (driver.Tx, erro
 	if _, err := c.run(ctx, "ok"); err != nil {
 		return nil, err
 	}
+	c.s.may("Begin")
 	c.s.txs.Add(1)
 	return &transaction{c: c}, nil
 }
@@ -223,12 +253,17 @@ type transaction struct{ c *conn }
 func (t *transaction) Commit() error {
 	t.c.s.txs.Add(-1)
 	t.c.s.commits.Add(1)
-	return nil
+	t.c.s.may("Commit")
+	if t.c.s.commitTakes != nil {
+		t.c.s.commitTakes()
+	}
+	return t.c.s.commitErr
 }
 
 func (t *transaction) Rollback() error {
 	t.c.s.txs.Add(-1)
 	t.c.s.rollbacks.Add(1)
+	t.c.s.may("Rollback")
 	return t.c.s.rollbackErr
 }
 
@@ -245,11 +280,16 @@ func (r *result) Close() error {
 		r.closed = true
 		r.c.done()
 		r.c.s.rows.Add(-1)
+		r.c.s.may("Rows.Close")
 	}
-	return nil
+	return r.c.s.closeErr
 }
 
 func (r *result) Next(dest []driver.Value) error {
+	r.c.s.may("Next")
+	if r.c.s.nextErr != nil {
+		return r.c.s.nextErr
+	}
 	if r.left == 0 {
 		return io.EOF
 	}

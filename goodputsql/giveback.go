@@ -59,8 +59,9 @@ func (h *hold) close(err error) {
 		discardUnlessReset(h.conn)
 	}
 	db.out.Add(-1)
-	if h.conn.Close() != nil {
-		db.settle() // who was first may not be done
+	// If somebody was first he may not be done. One that panicked in it never is.
+	if h.conn.Close() != nil && !db.settle() && err == errUnwound { //nolint:errorlint // it is ours
+		db.lost(true)
 	}
 	closed = true
 }

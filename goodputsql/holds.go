@@ -160,14 +160,16 @@ func (db *DB) follow() {
 // settle waits until a connection that database/sql discards by itself, and which is no
 // longer ours to close, is closed: until the pool has given out no more than others have. That
 // takes a driver a system call or two, so after 50 ms somebody is using the pool past us,
-// or dials and has no answer, and there is nothing to wait for.
-func (db *DB) settle() {
+// or dials and has no answer, and there is nothing to wait for. It reports whether all is as
+// it should be.
+func (db *DB) settle() bool {
 	for pause := 50 * time.Microsecond; pause <= 26*time.Millisecond; pause *= 2 {
 		if int64(db.pool.Stats().InUse) <= db.out.Load() {
-			return
+			return true
 		}
 		time.Sleep(pause)
 	}
+	return false
 }
 
 // remembered is of how many connections that came back it is known when: more than most
