@@ -138,6 +138,7 @@ func (c *Call) Decide(f Fault) Stop {
 // there is none after all: the wait ends with the caller.
 func (c *Call) Wait() Stop {
 	if c.stop = c.pause(c.wait); c.stop != Retry {
+		c.settings.budget.unsent(true) // who leaves during the wait sends nothing
 		return c.finish(c.stop)
 	}
 	c.attempt++

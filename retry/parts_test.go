@@ -171,3 +171,18 @@ func TestWordsThatDoNotExist(t *testing.T) {
 		t.Errorf("%q, %q", v, s)
 	}
 }
+
+// Who leaves during the wait has not used up the retry that the wait was for.
+func TestLeavingGivesTheRetryBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &Policy{Backoff: time.Hour, MaxBackoff: time.Hour, draw: func() float64 { return 0.5 }}
+		for range 50 {
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(time.Millisecond, cancel)
+			_ = p.Do(ctx, func(context.Context, int) error { return NotExecuted(errTest) })
+		}
+		if s := p.Stats(); s.Stops[Gone] != 50 || s.Budget.Left != 10 || s.Retries() != 0 {
+			t.Errorf("%d left during the wait; %v retries left of 10, %d made", s.Stops[Gone], s.Budget.Left, s.Retries())
+		}
+	})
+}
