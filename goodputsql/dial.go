@@ -213,6 +213,9 @@ func (d *dial) lapse(began, now time.Duration) bool {
 	d.lapsedAt = now
 	d.lapsing.Store(true)
 	if d.lapsed < firstPause {
+		if d.failures > 0 { // no further one, but no reason to ask at once either
+			d.next = now + d.pause()
+		}
 		return false
 	}
 	d.forget()
@@ -240,7 +243,12 @@ func (d *dial) failed(db *DB, seen uint64, err error) {
 	}
 	d.failures++
 	d.trouble.Store(true)
-	d.next = db.now() + rand.N(min(lastPause, firstPause<<min(d.failures-1, 10)))
+	d.next = db.now() + d.pause()
+}
+
+// pause returns how long to pause after the failures.
+func (d *dial) pause() time.Duration {
+	return rand.N(min(lastPause, firstPause<<min(d.failures-1, 10)))
 }
 
 // cameBack says that the pool has a connection again.

@@ -46,7 +46,7 @@ type server struct {
 
 	panics             atomic.Value // string: the call of the driver that panics, but for statements
 	unreset            atomic.Bool  // connections that were idle are bad
-	nextErr, closeErr  error        // of the first row, and of closing rows
+	hangs              func() bool  // whether dials take until their context ends
 	pings, commitTakes func()       // called in those
 }
 
@@ -95,6 +95,9 @@ func (s *server) Connect(ctx context.Context) (driver.Conn, error) {
 		if err := s.dials(int(n)); err != nil {
 			return nil, err
 		}
+	}
+	if s.hangs != nil && s.hangs() {
+		<-ctx.Done()
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -282,14 +285,11 @@ func (r *result) Close() error {
 		r.c.s.rows.Add(-1)
 		r.c.s.may("Rows.Close")
 	}
-	return r.c.s.closeErr
+	return nil
 }
 
 func (r *result) Next(dest []driver.Value) error {
 	r.c.s.may("Next")
-	if r.c.s.nextErr != nil {
-		return r.c.s.nextErr
-	}
 	if r.left == 0 {
 		return io.EOF
 	}

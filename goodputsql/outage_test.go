@@ -1,0 +1,205 @@
+package goodputsql_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/goodput/goodput/goodputsql"
+)
+
+// A database that went away behind connections that are idle: whoever finds them stale dials,
+// and that keeps nobody else past his deadline, and is counted.
+func TestOutageBehindIdleConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const slots = 20
+		s, lim := &server{}, fixed(slots)
+		var dead atomic.Bool
+		s.dials = func(int) error {
+			if dead.Load() {
+				time.Sleep(10 * time.Second) // longer than its caller has
+				return context.DeadlineExceeded
+			}
+			return nil
+		}
+		db, pool := s.behind(t, lim, goodputsql.Config{})
+		fill(t, db, slots)
+		dead.Store(true)
+		s.unreset.Store(true)
+		call := func(within time.Duration) time.Duration {
+			began := time.Now()
+			ctx, cancel := context.WithTimeout(context.Background(), within)
+			defer cancel()
+			if _, err := db.ExecContext(ctx, "ok"); err == nil {
+				t.Error("served by a database that is dead")
+			}
+			return time.Since(began)
+		}
+		call(100 * time.Millisecond)
+		if st := db.Stats(); st.DialFailures != 1 {
+			t.Errorf("a dial that hung counts as %d failures", st.DialFailures)
+		}
+		var all sync.WaitGroup
+		all.Go(func() { call(5 * time.Second) }) // its dial hangs for long
+		synctest.Wait()
+		dialled := s.dialled.Load()
+		for range 100 {
+			// Two stale connections and then a dial each, which here does not end with its
+			// caller; without any left, a refusal or a wait of 100 ms.
+			if took := call(50 * time.Millisecond); took > 10*time.Second {
+				t.Errorf("who had 50 ms heard after %v", took)
+			}
+			db.Stats()
+		}
+		if n := s.dialled.Load() - dialled; n > slots/2+10 { // and those after pauses
+			t.Errorf("%d dials in an outage", n)
+		}
+		all.Wait()
+		empty(t, s, db, pool, lim)
+	})
+}
+
+// Callers with deadlines below a first pause, whose dials hang: they add up to a failure.
+func TestShortDeadlinesInAnOutage(t *testing.T) {
+	for _, within := range []time.Duration{2 * time.Millisecond, 15 * time.Millisecond} {
+		seed := rand.Uint64()
+		synctest.Test(t, func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(seed, 0))
+			s, lim := &server{}, fixed(20)
+			dead := true
+			db, pool := s.behind(t, lim, goodputsql.Config{})
+			s.hangs = func() bool { return dead }
+			call := func(within time.Duration) error {
+				ctx, cancel := context.WithTimeout(context.Background(), within)
+				defer cancel()
+				_, err := db.ExecContext(ctx, "ok")
+				return err
+			}
+			var all sync.WaitGroup
+			began := time.Now()
+			for range 50 {
+				first := time.Duration(rnd.Int64N(int64(20 * time.Millisecond)))
+				all.Go(func() {
+					for time.Sleep(first); time.Since(began) < 30*time.Second; time.Sleep(10 * time.Millisecond) {
+						if call(within) == nil {
+							t.Error("served by a database that is dead")
+						}
+					}
+				})
+			}
+			all.Wait()
+			// A failure takes 20 ms of dials, the first in parallel on 20 slots; after that it is
+			// one at a time, with a pause after each. As in TestOutage the pauses are as long as
+			// they get after 8 failures, and 30 s / 2.5 s = 12 more fit, with a deviation of 2.
+			each := int64(20*time.Millisecond/within) + 1
+			if n := s.dialled.Load(); n > each*(20+8)+12+3*2 {
+				t.Errorf("%d dials in 30 s, for deadlines of %v (seed %d)", n, within, seed)
+			}
+			if st := db.Stats(); st.DialFailures < 5 {
+				t.Errorf("deadlines of %v: %d failures for %d dials (seed %d)", within, st.DialFailures, s.dialled.Load(), seed)
+			}
+			dead = false
+			time.Sleep(5 * time.Second)
+			if err := call(time.Second); err != nil {
+				t.Errorf("5 s after it is back: %v", err)
+			}
+			empty(t, s, db, pool, lim)
+		})
+	}
+}
+
+// A crowd that leaves together after a moment has tried for a moment; and a dial that
+// succeeds in between, or a long time, begins the count anew.
+func TestLeavingEarlyIsNoOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, lim := &server{}, fixed(31)
+		hang := true
+		s.hangs = func() bool { return hang }
+		db, pool := s.behind(t, lim, goodputsql.Config{})
+		crowd := func() {
+			var all sync.WaitGroup
+			for range 30 {
+				all.Go(func() {
+					ctx, cancel := context.WithTimeout(context.Background(), 15*time.Millisecond)
+					defer cancel()
+					if _, err := db.ExecContext(ctx, "ok"); !errors.Is(err, context.DeadlineExceeded) {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+			if st := db.Stats(); st.DialFailures != 0 {
+				t.Fatalf("%d failures", st.DialFailures)
+			}
+		}
+		crowd()
+		time.Sleep(6 * time.Second)
+		crowd()
+		hang = false
+		hold, err := db.Conn(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		hang = true
+		crowd()
+		hold.Close() //nolint:errcheck // it is back
+		empty(t, s, db, pool, lim)
+	})
+}
+
+// With health checks and connections that are thrown away, of both, which take their time to
+// close, the database sees one connection more than the limit, and no two.
+func TestOneMoreWithHealthChecks(t *testing.T) {
+	for _, bare := range []bool{true, false} {
+		seed := rand.Uint64()
+		synctest.Test(t, func(t *testing.T) {
+			const slots = 3
+			s, lim := &server{bare: bare}, fixed(slots)
+			s.closes = func() { time.Sleep(2 * time.Millisecond) }
+			db, pool := s.behind(t, lim, goodputsql.Config{})
+			began := time.Now()
+			var all sync.WaitGroup
+			for w := range 15 {
+				rnd := rand.New(rand.NewPCG(seed, uint64(w)))
+				all.Go(func() {
+					for time.Since(began) < time.Second {
+						ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+rnd.IntN(2000))*time.Microsecond)
+						switch {
+						case w < 3:
+							db.PingContext(ctx) //nolint:errcheck // this is about connections
+						case w < 9:
+							if tx, err := db.BeginTx(ctx, nil); err == nil {
+								tx.ExecContext(ctx, "sleep 1ms") //nolint:errcheck // as above
+								tx.Rollback()                    //nolint:errcheck // as above
+							}
+						default:
+							db.ExecContext(ctx, [...]string{"bad", "sleep 1ms"}[rnd.IntN(2)]) //nolint:errcheck // as above
+						}
+						cancel()
+						time.Sleep(time.Duration(rnd.IntN(100)) * time.Microsecond)
+					}
+				})
+			}
+			all.Wait()
+			time.Sleep(time.Second) // what is closed takes its time
+			if n := s.most.Load(); n > slots+1 {
+				t.Errorf("%d connections at once, the limit is %d (seed %d)", n, slots, seed)
+			}
+			if s.dialled.Load() < 100 {
+				t.Errorf("%d dials: this shows nothing", s.dialled.Load())
+			}
+			// Nobody is taken for one who has a connection: then giving back would wait for it.
+			before := time.Now()
+			db.ExecContext(context.Background(), "bad") //nolint:errcheck // as above
+			if took := time.Since(before); took > 30*time.Millisecond {
+				t.Errorf("a bad connection took %v, its closing takes 2 ms (seed %d)", took, seed)
+			}
+			empty(t, s, db, pool, lim)
+		})
+	}
+}
