@@ -121,7 +121,7 @@ type BudgetStats struct {
 	Retries uint64 // in the window
 	Left    float64
 
-	Granted uint64 // retries since the start
+	Granted uint64 // retries since the start, those included that were given back because nothing was sent
 	Refused uint64 // retries that there were not, since the start
 }
 
