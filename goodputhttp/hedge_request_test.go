@@ -70,7 +70,14 @@ func TestHedgeLeavesTheRequestToItsCaller(t *testing.T) {
 		if body, err := io.ReadAll(r.Body); err != nil || string(body) != "body" {
 			t.Errorf("sent %q, %v", body, err)
 		}
-		return takes(func() time.Duration { return 300 * time.Microsecond })(r)
+		res, err := takes(func() time.Duration { return 300 * time.Microsecond })(r)
+		want := r.URL.Path[1:]
+		for _, name := range []string{"Round", "Values"} {
+			if got := r.Header.Get(name); got != want {
+				t.Errorf("sent %q in the header of %q", got, want)
+			}
+		}
+		return res, err
 	}))
 	var wg sync.WaitGroup
 	for range 4 {

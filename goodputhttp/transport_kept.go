@@ -53,7 +53,7 @@ func (k *kept) read() {
 // drop gives up the rest. read may still be in body, which is closed.
 func (k *kept) drop() {
 	k.once.Do(func() {
-		k.dropped = true
+		k.dropped, k.err = true, errBroken
 		defer k.finish(nil)
 		defer func() { _ = recover() }() // nobody could do so here
 		_ = k.body.Close()
