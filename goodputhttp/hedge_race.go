@@ -33,7 +33,21 @@ func (c *call) hedged(attempts *retry.Call, ctx context.Context, cancel context.
 	r.call.race = r
 	r.left.Store(1)
 	f := r.run()
+	c.beside = r.beside
 	return f.a, f.err
+}
+
+// heed makes f say no less than what was answered to a hedge that failed as well: the next
+// attempt goes to the same service.
+func (c *call) heed(f *retry.Fault) {
+	if c.beside == nil {
+		return
+	}
+	h := retry.HTTPFault(c.beside.StatusCode, c.beside.Header, time.Now()).Hint
+	c.beside = nil
+	if !f.Hint.Never && (h.Never || h.Said && (!f.Hint.Said || h.After > f.Hint.After)) {
+		f.Hint = h
+	}
 }
 
 // A race is an attempt that may be hedged. The first request is made by the goroutine of
@@ -48,6 +62,7 @@ type race struct {
 	left     atomic.Int32       // of them, those that have not ended
 	began    time.Time          // when the first was sent
 	timer    *time.Timer        // starts the second; nil if it never does
+	beside   *http.Response     // of the second, if both failed: its body is closed
 
 	mu         sync.Mutex
 	state      state
@@ -116,6 +131,9 @@ func (r *race) run() (won finish) {
 		if second.good() {
 			first.lose()
 			return second
+		}
+		if second.a != nil && second.err == nil {
+			r.beside = second.a.res
 		}
 		second.lose()
 	}

@@ -159,3 +159,52 @@ func TestHedgeThatCannotBeSent(t *testing.T) {
 		})
 	}
 }
+
+// Where both fail, the next attempt comes no sooner than either of the two was told, and not
+// at all if one was told so; the answer is that of the first.
+func TestHedgeHeedsWhatEitherWasTold(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		first, second *http.Response // nil is an error
+		wait          time.Duration  // at least; 0: there is no other attempt
+	}{
+		{"the second", nil, refusedAfter("7"), 7 * time.Second},
+		{"the first", refusedAfter("7"), nil, 7 * time.Second},
+		{"both, the second longer", refusedAfter("2"), refusedAfter("7"), 7 * time.Second},
+		{"both, the first longer", refusedAfter("7"), refusedAfter("2"), 7 * time.Second},
+		{"the second: never", respond(503, ""), respond(503, "", "Goodput-Rejected: doomed"), 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dep := &Dependency{Hedge: &Hedge{}, Retry: &retry.Policy{}}
+				dep.Hedge.delay.Store(int64(10 * time.Millisecond))
+				s := &script{answers: []*http.Response{c.first, c.second}}
+				begin := time.Now()
+				res, err := to(dep, base(func(r *http.Request) (*http.Response, error) {
+					res, err := s.RoundTrip(r)
+					if s.sentSoFar() < 3 { // the first ends at 20 ms, the second at 25
+						time.Sleep(20*time.Millisecond - time.Duration(s.sentSoFar()-1)*5*time.Millisecond)
+					}
+					return res, err
+				})).RoundTrip(get(background))
+				switch {
+				case err != nil:
+					t.Fatal(err)
+				case c.wait == 0:
+					if res.StatusCode != 503 || len(s.sent) != 2 {
+						t.Errorf("%d, sent %d times", res.StatusCode, len(s.sent))
+					}
+				case len(s.sent) != 3 || s.at[2].Sub(begin) < c.wait:
+					t.Errorf("sent %d times, the last after %v, want %v", len(s.sent), time.Since(begin), c.wait)
+				}
+				text(t, res)
+			})
+		})
+	}
+}
+
+func (s *script) sentSoFar() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.sent)
+}

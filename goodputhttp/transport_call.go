@@ -29,6 +29,7 @@ type call struct {
 
 	last    *attempt // that was sent; its response is still there
 	lastErr error
+	beside  *http.Response // of the hedge of the last attempt, if both failed
 }
 
 // run makes attempts until one is the answer.
@@ -125,7 +126,9 @@ func (c *call) again(attempts *retry.Call) retry.Stop {
 		attempts.Done()
 		return retry.Answered
 	}
-	if stop := attempts.Decide(c.fault(a, err)); stop != retry.Retry {
+	f := c.fault(a, err)
+	c.heed(&f)
+	if stop := attempts.Decide(f); stop != retry.Retry {
 		return stop
 	}
 	a.settle()
