@@ -147,8 +147,11 @@
 // Attempts after the first are a matter of package retry. The request has to be
 // idempotent, or not executed as the service says (Goodput-Rejected), and its body has to
 // be there again: http.Request.GetBody. The wait obeys Retry-After and pushback, within
-// the deadline, and holds no slot; the deadline stays the same over all attempts. If there
-// is no other attempt the last response is returned as it is. From the second attempt on
+// the deadline, and holds no slot, but for the rest of a response that is still being sent:
+// up to 64 KiB within 100 ms are read and kept, and what is more is dropped. The deadline
+// stays the same over all attempts. If there is no other attempt the last response is
+// returned as it is, with its slot; one that was dropped, for an attempt that could not be
+// sent then, is an error. From the second attempt on
 // Goodput-Attempt has its number (for gRPC grpc-previous-rpc-attempts has that of those
 // before it), by which Server sheds repeated requests first.
 //

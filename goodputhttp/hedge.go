@@ -17,7 +17,8 @@ import (
 //
 //   - is for requests that are idempotent and whose body, if any, can be sent again;
 //   - starts before the deadline, and is the only one of its call;
-//   - never queues: it takes a slot of the limiter that is free, or there is none;
+//   - costs what its request costs, and never queues: it takes slots of the limiter that are
+//     free, or there is none;
 //   - is one of the attempts of the Policy and spent from its retry budget (without Retry,
 //     of a budget of its own with the defaults).
 //

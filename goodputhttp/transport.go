@@ -151,7 +151,8 @@ func (d *Dependency) name() string {
 // The error is a *goodput.Rejection or an *Unsent if nothing was sent, both of which
 // errors.Is finds as goodput.ErrRejected; the cause of the context if the caller has left;
 // else what Base returned last. If a later attempt is not sent, for want of a slot or of
-// time, the call ends as the attempt before it did.
+// time, the call ends as the attempt before it did, or with the reason if the response of
+// that one was too long or too slow to be kept (64 KiB, 100 ms).
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if t.Dependency == nil {
 		panic("goodputhttp: Transport.Dependency is nil: say what a request needs, or use ByHost")
