@@ -74,7 +74,7 @@ type DB struct {
 	holds holds
 	dial  dial
 
-	out    atomic.Int64  // connections that the pool has given to us, lost ones included
+	out    atomic.Int64  // connections that the pool has given to us or was asked for, lost ones included
 	health chan struct{} // has room for the health check that has the lane
 }
 

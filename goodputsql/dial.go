@@ -63,6 +63,9 @@ type dial struct {
 	lapsing  atomic.Bool // lapsed is not 0
 	lapsed   time.Duration
 	lapsedAt time.Duration
+
+	queued   int64         // waits in the queue of the pool
+	queuedAt time.Duration // when there were so many, at the latest
 }
 
 // connect gets a connection from the pool. While all is well that is what the pool does;
@@ -85,6 +88,9 @@ func (db *DB) connect(ctx context.Context, began time.Duration) (*sql.Conn, erro
 		is := db.pool.Stats()
 		if idle := is.Idle - d.taking; idle > 0 && (until != 0 || idle > d.waiting) {
 			d.taking++
+			if d.busy == nil && db.now() >= d.next+d.longest() {
+				d.well() // nobody needed an attempt for so long, and this one does not
+			}
 			d.Unlock()
 			return db.take(ctx)
 		}
@@ -174,27 +180,26 @@ func (db *DB) attempt(ctx context.Context, began time.Duration, alone bool) (*sq
 	// A connection that was idle says nothing of those that are dialled.
 	dials := alone || d.lapsing.Load() && db.pool.Stats().Idle == 0
 	returned := false
+	db.out.Add(1)
 	defer func() {
 		if !returned { // the driver panicked
-			db.lost(true)
+			db.lost()
 		}
 	}()
 	conn, err := db.pool.Conn(ctx)
 	returned = true
-	if err == nil {
-		db.out.Add(1)
+	if err != nil {
+		db.out.Add(-1)
 	}
 	switch {
 	case err == nil && dials:
 		d.Lock()
-		d.forget()
-		if alone {
-			d.failures = 0
-			d.trouble.Store(false)
+		if d.forget(); alone {
+			d.well()
 		}
 		d.Unlock()
 	case err == nil:
-	case ctx.Err() == nil, ctx.Err() == context.DeadlineExceeded && d.lapse(began, db.now()):
+	case ctx.Err() == nil, ctx.Err() == context.DeadlineExceeded && d.lapse(began, db.now(), db.pool.Stats().WaitCount):
 		d.failed(db, seen, err)
 	}
 	return conn, err
@@ -202,10 +207,18 @@ func (db *DB) attempt(ctx context.Context, began time.Duration, alone bool) (*sq
 
 // lapse adds an attempt that ended with the deadline of its caller, and reports whether
 // those since the last success took as long as a first pause. Those at the same time count
-// once: a crowd that leaves after 1 ms has tried for 1 ms.
-func (d *dial) lapse(began, now time.Duration) bool {
+// once: a crowd that leaves after 1 ms has tried for 1 ms. waits is how many have ever waited in
+// the queue of the pool: if somebody did since it began, it may be this one, as where the
+// limiter only observes, and a pool that is busy is not a database that is away.
+func (d *dial) lapse(began, now time.Duration, waits int64) bool {
 	d.Lock()
 	defer d.Unlock()
+	if waits != d.queued {
+		d.queued, d.queuedAt = waits, now
+	}
+	if d.queued != 0 && began <= d.queuedAt {
+		return false
+	}
 	if began > d.lapsedAt+lastPause {
 		d.lapsed = 0 // that is long ago
 	}
@@ -246,9 +259,18 @@ func (d *dial) failed(db *DB, seen uint64, err error) {
 	d.next = db.now() + d.pause()
 }
 
+// well ends a series of failures. It is called under the lock, as those below.
+func (d *dial) well() {
+	d.failures = 0
+	d.trouble.Store(false)
+}
+
 // pause returns how long to pause after the failures.
-func (d *dial) pause() time.Duration {
-	return rand.N(min(lastPause, firstPause<<min(d.failures-1, 10)))
+func (d *dial) pause() time.Duration { return rand.N(d.longest()) }
+
+// longest returns how long that may be.
+func (d *dial) longest() time.Duration {
+	return min(lastPause, firstPause<<min(max(d.failures-1, 0), 10))
 }
 
 // cameBack says that the pool has a connection again.

@@ -49,7 +49,7 @@ func (h *hold) close(err error) {
 	closed := false
 	defer func() {
 		if !closed { // the driver panicked in it
-			db.lost(true)
+			db.lost()
 			err = errUnwound
 		}
 		db.dial.cameBack()
@@ -58,10 +58,9 @@ func (h *hold) close(err error) {
 	if (h.kind == OfTx || h.kind == OfDo) && h.ctx.Err() != nil || h.unsure.Load() != 0 {
 		discardUnlessReset(h.conn)
 	}
-	db.out.Add(-1)
-	// If somebody was first he may not be done. One that panicked in it never is.
-	if h.conn.Close() != nil && !db.settle() && err == errUnwound { //nolint:errorlint // it is ours
-		db.lost(true)
+	if !db.put(h.conn) && err == errUnwound { //nolint:errorlint // it is ours
+		db.out.Add(1)
+		db.lost() // the driver panicked before, in closing it
 	}
 	closed = true
 }
@@ -79,7 +78,7 @@ func (h *hold) lose() {
 // abandon closes the connection of the driver for the database, if that does not wait for
 // too long, and counts it as lost.
 func (db *DB) abandon(conn *sql.Conn) {
-	db.lost(false)
+	db.lost()
 	bounded(func() {
 		raw(conn, func(dc any) error {
 			if c, ok := dc.(driver.Conn); ok {
@@ -90,12 +89,16 @@ func (db *DB) abandon(conn *sql.Conn) {
 	})
 }
 
-// lost counts a connection that the pool takes for one in use for ever. counts says that it is
-// to be added to those that are out.
-func (db *DB) lost(counts bool) {
-	if counts {
-		db.out.Add(1)
-	}
+// put gives a connection back to the pool, and reports whether that is done. If database/sql
+// was first to close it, it may not be.
+func (db *DB) put(conn *sql.Conn) bool {
+	err := conn.Close()
+	db.out.Add(-1)
+	return err == nil || db.settle()
+}
+
+// lost counts a connection that the pool takes for one in use for ever, as out does.
+func (db *DB) lost() {
 	db.holds.Lock()
 	db.holds.lost++
 	db.holds.Unlock()

@@ -82,7 +82,7 @@ func (db *DB) expire(h *hold, err error) {
 func (db *DB) sweep() {
 	var long []Hold
 	var cut, late []*hold
-	var idle []*sql.Conn // of those that are cut, if they may be held without a statement
+	var idle []*hold // of those that are cut, if they may be held without a statement
 	l := &db.holds
 	l.Lock()
 	now, next := db.now(), db.cfg.LongHold
@@ -116,7 +116,7 @@ func (db *DB) sweep() {
 			l.cut++
 			cut = append(cut, h)
 			if h.conn != nil && (h.kind == OfDo || h.kind == OfConn) {
-				idle = append(idle, h.conn)
+				idle = append(idle, h)
 			}
 			next = min(next, grace)
 		}
@@ -129,8 +129,8 @@ func (db *DB) sweep() {
 	for _, h := range cut {
 		h.abort(ErrHeldTooLong)
 	}
-	for _, conn := range idle {
-		go discard(conn) // it waits for the statement that runs
+	for _, h := range idle {
+		go h.drop(h.conn)
 	}
 	for _, h := range late {
 		h.slot.Fail(ErrHeldTooLong)
@@ -142,6 +142,15 @@ func (db *DB) sweep() {
 		}
 	}
 	db.follow()
+}
+
+// drop closes the connection of a hold that was cut, after the statement that runs on it. A Conn
+// that nobody closes holds nothing then.
+func (h *hold) drop(conn *sql.Conn) {
+	discard(conn)
+	if h.kind == OfConn && h.claim() {
+		h.giveBack(ErrHeldTooLong)
+	}
 }
 
 // follow makes the pool keep as many idle connections as the limit is now.
@@ -158,13 +167,16 @@ func (db *DB) follow() {
 }
 
 // settle waits until a connection that database/sql discards by itself, and which is no
-// longer ours to close, is closed: until the pool has given out no more than others have. That
-// takes a driver a system call or two, so after 50 ms somebody is using the pool past us,
-// or dials and has no answer, and there is nothing to wait for. It reports whether all is as
-// it should be.
+// longer ours to close, is closed: until the pool has given out no more than others have or
+// ask for. It looks twice, because one who asks is counted a moment before the pool does.
+// That takes a driver a system call or two, so after 50 ms somebody is using the pool past
+// us, and there is nothing to wait for. It reports whether all is as it should be.
 func (db *DB) settle() bool {
+	calm := false
 	for pause := 50 * time.Microsecond; pause <= 26*time.Millisecond; pause *= 2 {
-		if int64(db.pool.Stats().InUse) <= db.out.Load() {
+		was := calm
+		calm = int64(db.pool.Stats().InUse) <= db.out.Load()
+		if calm && was {
 			return true
 		}
 		time.Sleep(pause)

@@ -89,10 +89,7 @@ func (db *DB) ping(ctx context.Context, slot *goodput.Slot) (err error) {
 			db.abandon(conn)
 			return
 		}
-		db.out.Add(-1)
-		if conn.Close() != nil {
-			db.settle() // it was bad
-		}
+		db.put(conn)
 		db.dial.cameBack()
 	}()
 	err = conn.PingContext(ctx)
