@@ -31,6 +31,9 @@ type Config struct {
 	// to the next, and the connection is closed whenever it comes back. From then on
 	// the database may see more connections than the limit, by Stats.Overdue: the limit is on
 	// those that are of use. A database with a hard limit needs that many to spare.
+	//
+	// All errors of what was cut match ErrHeldTooLong, but for those of a bare *sql.Conn,
+	// *sql.Tx or *sql.Row.
 	MaxHold time.Duration
 }
 

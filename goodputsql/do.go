@@ -16,7 +16,12 @@ var errUnwound = errors.New("goodputsql: the function panicked or called runtime
 //
 // The context of fn ends with it, and so do rows that fn left open on it. Those that it
 // opened with another context it must close, because Do waits for them as sql.Conn.Close
-// does; and a transaction that it began it must end.
+// does; and a transaction that it began it must end, before the context of
+// that is over: else nobody can tell whether it was rolled back.
+//
+// Goroutines of fn may share what rides on the connection: each call waits for the one
+// before it, within its own deadline. What they do on conn itself, with rows and in
+// transactions waits in database/sql, without a deadline: that is for one at a time.
 func (db *DB) Do(ctx context.Context, fn func(ctx context.Context, conn *sql.Conn) error) error {
 	var at site
 	at.mark()
@@ -63,7 +68,8 @@ func (h *hold) aboard(ctx context.Context, leaves int32, call func() error) erro
 
 // Tx runs fn in a transaction: it is committed if fn returns nil, and rolled back if fn
 // returns an error or panics, which goes on, or ctx is over. It returns the error of fn,
-// or of the commit; or one as Do returns without running fn. opts may be nil.
+// or of the commit, with that of ctx if it ended meanwhile; or one as Do returns without
+// running fn. opts may be nil.
 //
 // Inside of Do it begins on the connection of that. Inside of another Tx it fails: SQL has
 // no transactions in transactions. fn does not commit or roll back by itself.

@@ -94,10 +94,21 @@
 // # What the limiter learns
 //
 // An error of the function or the statement is a failure, but for sql.ErrNoRows; if the
-// context is over, the work was abandoned. A panic goes on: the transaction is rolled
-// back, the connection and the slot given back. The time from asking for the slot to
+// context is over, the work was abandoned. The time from asking for the slot to
 // giving it back is goodput.Downstream of whatever slot the context belongs to, so a slow
 // database shrinks its own limiter and not the front door's.
+//
+// # Panics
+//
+// A panic goes on: the transaction is rolled back, the connection and the slot given back.
+//
+// Where it is the driver that panicked, in a call that begins or ends a transaction, queries,
+// or closes rows, database/sql keeps a lock of the connection for ever, and the pool has
+// lost it, as without this package. It is closed past the pool, and Stats.Lost counts it:
+// one less of MaxOpenConns. A panic of the function of Do or Tx may come from such a call, on
+// the bare *sql.Conn or *sql.Tx. So what is given back then has a second; if that is not
+// enough, the slot is free, and the connection is in Stats.Overdue until it comes back. A
+// function that recovers from such a panic by itself, and goes on, waits as database/sql does.
 //
 // # pgx without database/sql
 //

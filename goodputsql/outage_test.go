@@ -2,6 +2,7 @@ package goodputsql_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"math/rand/v2"
 	"sync"
@@ -10,7 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/goodput/goodput"
 	"github.com/goodput/goodput/goodputsql"
+	"github.com/goodput/goodput/limit"
 )
 
 // A database that went away behind connections that are idle: whoever finds them stale dials,
@@ -148,6 +151,77 @@ func TestLeavingEarlyIsNoOutage(t *testing.T) {
 		hang = true
 		crowd()
 		hold.Close() //nolint:errcheck // it is back
+		empty(t, s, db, pool, lim)
+	})
+}
+
+// A pool that is busy is not a database that is away: whose deadline ends in the queue of the
+// pool, where the limiter lets that be, has not dialled.
+func TestBusyIsNotAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		lim := goodput.New(goodput.Config{Limit: limit.Fixed(2), Observe: true})
+		db, pool := s.behind(t, lim, goodputsql.Config{})
+		pool.SetMaxOpenConns(2)
+		began := time.Now()
+		var all sync.WaitGroup
+		for w := range 8 {
+			within := 40 * time.Millisecond
+			if w%2 == 0 {
+				within = 5 * time.Second
+			}
+			all.Go(func() {
+				for time.Since(began) < 5*time.Second {
+					ctx, cancel := context.WithTimeout(context.Background(), within)
+					_, err := db.ExecContext(ctx, "sleep 250ms")
+					if err != nil && err != context.DeadlineExceeded { //nolint:errorlint // and nothing of dials
+						t.Error(err)
+					}
+					cancel()
+				}
+			})
+		}
+		all.Wait()
+		if st := db.Stats(); st.DialFailures != 0 || st.Queued == 0 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// A failure is over when idle connections have served for as long as its pause: nobody needs
+// the dial that would show it.
+func TestTroubleEndsWithoutADial(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, lim := &server{}, fixed(2)
+		s.dials = func(n int) error {
+			if n > 1 {
+				return errDial
+			}
+			return nil
+		}
+		db, pool := s.behind(t, lim, goodputsql.Config{})
+		if err := db.Do(context.Background(), func(context.Context, *sql.Conn) error {
+			db.ExecContext(context.Background(), "ok") //nolint:errcheck // it cannot be had
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		was := db.Stats()
+		if was.DialFailures == 0 {
+			t.Fatal("no failure, so this shows nothing")
+		}
+		dialled := s.dialled.Load()
+		for began := time.Now(); time.Since(began) < 2*5*time.Second; time.Sleep(10 * time.Millisecond) {
+			if _, err := db.ExecContext(context.Background(), "ok"); err != nil {
+				t.Error(err)
+			}
+			if n := db.Stats().DialFailures; n == 0 && time.Since(was.NextDial) < time.Millisecond {
+				t.Error("forgotten before it was time to dial again")
+			}
+		}
+		if st := db.Stats(); st.DialFailures != 0 || s.dialled.Load() != dialled {
+			t.Errorf("%+v after 10 s of good statements, %d dials", st, s.dialled.Load()-dialled)
+		}
 		empty(t, s, db, pool, lim)
 	})
 }

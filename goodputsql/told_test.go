@@ -249,3 +249,23 @@ func TestRidingCallsWaitForTheirTurn(t *testing.T) {
 		empty(t, s, db, pool, lim)
 	})
 }
+
+// A Conn that nobody closes holds nothing once MaxHold has closed it.
+func TestForgottenConnAtMaxHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, lim := &server{}, fixed(1)
+		db, pool := s.behind(t, lim, goodputsql.Config{MaxHold: 10 * time.Second})
+		conn, err := db.Conn(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(12 * time.Second)
+		if st := db.Stats(); st.Overdue != 0 || st.Cut != 1 || s.open.Load() != 0 {
+			t.Errorf("%+v, %d connections are open", st, s.open.Load())
+		}
+		empty(t, s, db, pool, lim)
+		if err := conn.Close(); !errors.Is(err, sql.ErrConnDone) || !errors.Is(err, goodputsql.ErrHeldTooLong) {
+			t.Error(err)
+		}
+	})
+}
