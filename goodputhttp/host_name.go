@@ -17,6 +17,9 @@ const maxHost = 253 + len(":65535")
 // It is not "" unless there is no host, and is "" for a name that is not ASCII, for which
 // net/http dials a name in punycode that many spellings have.
 func hostOf(u *url.URL) string {
+	if u == nil {
+		return "" // Base says so
+	}
 	if isPlain(u.Host) {
 		return u.Host
 	}

@@ -44,6 +44,13 @@ func TestHostOf(t *testing.T) {
 	}
 }
 
+// A request without a URL is for Base to refuse.
+func TestHostOfNothing(t *testing.T) {
+	if got := hostOf(nil); got != "" {
+		t.Errorf("%q", got)
+	}
+}
+
 // The names that requests have as a rule cost nothing.
 func TestHostOfAllocatesNothing(t *testing.T) {
 	for _, raw := range []string{"http://a.test/", "http://a.test:8080/", "https://a.test:443", "http://a.test.", "http://127.0.0.1:81"} {

@@ -86,12 +86,13 @@ type Dependency struct {
 	// says it did not start is sent again whatever this says.
 	Idempotent func(*http.Request) bool
 
-	once   sync.Once
-	policy *retry.Policy // nil: one attempt
-	bounds bool          // policy bounds attempts itself, so each has a context of its own
-	counts clientCounts
-	open   bodies
-	gone   atomic.Bool // it has lost its place in Hosts: RoundTrip asks for another one
+	once    sync.Once
+	invalid error         // why start did not
+	policy  *retry.Policy // nil: one attempt
+	bounds  bool          // policy bounds attempts itself, so each has a context of its own
+	counts  clientCounts
+	open    bodies
+	gone    atomic.Bool // it has lost its place in Hosts: RoundTrip asks for another one
 }
 
 // Validate returns one sentence about the first field that is out of range, or nil.
@@ -118,10 +119,18 @@ func (d *Dependency) Validate() error {
 	return nil
 }
 
-// start runs before the first request. It panics if d is not valid.
+// ready comes before each request. It panics if d is not valid, each time: a handler that
+// recovers would else go on with what is half made.
+func (d *Dependency) ready() {
+	d.once.Do(d.start)
+	if d.invalid != nil {
+		panic("goodputhttp: dependency " + d.name() + ": " + d.invalid.Error())
+	}
+}
+
 func (d *Dependency) start() {
-	if err := d.Validate(); err != nil {
-		panic("goodputhttp: dependency " + d.name() + ": " + err.Error())
+	if d.invalid = d.Validate(); d.invalid != nil {
+		return
 	}
 	d.policy = d.Retry
 	if d.policy == nil && d.Hedge != nil {
@@ -162,7 +171,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.base().RoundTrip(r)
 	}
 	defer dep.counts.running.Add(-1)
-	dep.once.Do(dep.start)
+	dep.ready()
 	dep.counts.calls.Add(1)
 	span := goodput.Downstream(r.Context()) // waits between attempts are for the dependency as well
 	defer span.End()

@@ -313,3 +313,25 @@ func TestTransportWithoutABody(t *testing.T) {
 		})
 	}
 }
+
+// A Dependency that is not valid says so each time, also where somebody recovers, and nothing
+// is sent.
+func TestTransportWithAnInvalidDependency(t *testing.T) {
+	dep := &Dependency{HopMargin: -1, Limiter: limiter(1, goodput.Config{})}
+	tr := to(dep, slowly(200))
+	for range 3 {
+		func() {
+			defer func() {
+				const want = "hop margin -1ns is out of range"
+				if p, ok := recover().(string); !ok || !strings.Contains(p, want) {
+					t.Errorf("%v, want %q", p, want)
+				}
+			}()
+			_, _ = tr.RoundTrip(get(background))
+		}()
+	}
+	if st := dep.Stats(); st.Attempts != 0 || !dep.idle() {
+		t.Errorf("%+v", st)
+	}
+	settled(t, dep.Limiter)
+}
