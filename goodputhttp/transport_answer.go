@@ -59,7 +59,7 @@ func (c *call) idempotent() bool {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
 		return true
 	}
-	return len(c.req.Header["Idempotency-Key"]) > 0 || retry.IsIdempotent(c.req.Context())
+	return c.req.Header.Get("Idempotency-Key") != "" || retry.IsIdempotent(c.req.Context())
 }
 
 // rewinds reports whether the body of r can be sent again.
