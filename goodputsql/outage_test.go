@@ -23,13 +23,7 @@ func TestOutageBehindIdleConnections(t *testing.T) {
 		const slots = 20
 		s, lim := &server{}, fixed(slots)
 		var dead atomic.Bool
-		s.dials = func(int) error {
-			if dead.Load() {
-				time.Sleep(10 * time.Second) // longer than its caller has
-				return context.DeadlineExceeded
-			}
-			return nil
-		}
+		s.hangs = dead.Load
 		db, pool := s.behind(t, lim, goodputsql.Config{})
 		fill(t, db, slots)
 		dead.Store(true)
@@ -52,14 +46,14 @@ func TestOutageBehindIdleConnections(t *testing.T) {
 		synctest.Wait()
 		dialled := s.dialled.Load()
 		for range 100 {
-			// Two stale connections and then a dial each, which here does not end with its
-			// caller; without any left, a refusal or a wait of 100 ms.
-			if took := call(50 * time.Millisecond); took > 10*time.Second {
+			if took := call(50 * time.Millisecond); took > 50*time.Millisecond {
 				t.Errorf("who had 50 ms heard after %v", took)
 			}
 			db.Stats()
 		}
-		if n := s.dialled.Load() - dialled; n > slots/2+10 { // and those after pauses
+		// Two stale connections and then a dial for each caller; and those between pauses, 8
+		// until they are as long as they get, and then one in 2.5 s of the 5 s at most.
+		if n := s.dialled.Load() - dialled; n > slots/2+8+2+6 {
 			t.Errorf("%d dials in an outage", n)
 		}
 		all.Wait()
@@ -96,11 +90,12 @@ func TestShortDeadlinesInAnOutage(t *testing.T) {
 				})
 			}
 			all.Wait()
-			// A failure takes 20 ms of dials, the first in parallel on 20 slots; after that it is
-			// one at a time, with a pause after each. As in TestOutage the pauses are as long as
-			// they get after 8 failures, and 30 s / 2.5 s = 12 more fit, with a deviation of 2.
-			each := int64(20*time.Millisecond/within) + 1
-			if n := s.dialled.Load(); n > each*(20+8)+12+3*2 {
+			// A failure takes 20 ms of dials: the first so many waves on 20 slots. After that it
+			// is one at a time, with a pause after each, and who waited for one has half of his
+			// time left. As in TestOutage the pauses are as long as they get after 8 failures,
+			// and 30 s / 2.5 s = 12 more fit, with a deviation of 2.
+			waves := int64(20*time.Millisecond/within) + 1
+			if n := s.dialled.Load(); n > 20*waves+8*2*waves+12+3*2 {
 				t.Errorf("%d dials in 30 s, for deadlines of %v (seed %d)", n, within, seed)
 			}
 			if st := db.Stats(); st.DialFailures < 5 {
