@@ -50,6 +50,9 @@ func TestC139QueriesBesideATransaction(t *testing.T) {
 				}
 				gaveUp.Add(1)
 				named(t, err, goodputsql.OfTx, "cases_test.go:")
+				if e := (*goodputsql.NestedError)(nil); errors.As(err, &e) && e.Oldest {
+					t.Errorf("it is the same context: %v", err)
+				}
 				if !errors.Is(err, goodput.ErrRejected) {
 					t.Errorf("the refusal is not in %v", err)
 				}
