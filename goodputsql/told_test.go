@@ -156,23 +156,23 @@ func TestErrorOfACommit(t *testing.T) {
 // A transaction of which nobody knows that it has ended does not come back into the pool, also
 // if it was that of a context inside of Do, unless the driver checks connections.
 func TestOpenTransactionsDoNotComeBack(t *testing.T) {
-	calls := map[string]func(context.Context, *goodputsql.DB) error{
-		"Tx": func(ctx context.Context, db *goodputsql.DB) error {
-			return db.Tx(ctx, nil, func(ctx context.Context, _ *sql.Tx) error { <-ctx.Done(); return ctx.Err() })
+	calls := map[string]func(context.Context, func(), *goodputsql.DB) error{
+		"Tx": func(ctx context.Context, leave func(), db *goodputsql.DB) error {
+			return db.Tx(ctx, nil, func(ctx context.Context, _ *sql.Tx) error { leave(); return ctx.Err() })
 		},
-		"BeginTx": func(ctx context.Context, db *goodputsql.DB) error {
+		"BeginTx": func(ctx context.Context, leave func(), db *goodputsql.DB) error {
 			tx, err := db.BeginTx(ctx, nil)
 			if err != nil {
 				return err
 			}
 			defer tx.Rollback() //nolint:errcheck // as most do
-			<-ctx.Done()
+			leave()
 			return ctx.Err()
 		},
-		"Tx with a rollback that fails": func(ctx context.Context, db *goodputsql.DB) error {
+		"Tx with a rollback that fails": func(ctx context.Context, _ func(), db *goodputsql.DB) error {
 			return db.Tx(context.WithoutCancel(ctx), nil, func(context.Context, *sql.Tx) error { return errOwn })
 		},
-		"BeginTx with a rollback that fails": func(ctx context.Context, db *goodputsql.DB) error {
+		"BeginTx with a rollback that fails": func(ctx context.Context, _ func(), db *goodputsql.DB) error {
 			tx, err := db.BeginTx(context.WithoutCancel(ctx), nil)
 			if err != nil {
 				return err
@@ -186,15 +186,14 @@ func TestOpenTransactionsDoNotComeBack(t *testing.T) {
 				s, lim := &server{bare: bare, rollbackErr: errServer}, fixed(1)
 				db, pool := s.behind(t, lim, goodputsql.Config{})
 				ctx, cancel := context.WithCancel(context.Background())
-				time.AfterFunc(time.Millisecond, cancel)
 				if inDo {
 					db.Do(context.Background(), func(outer context.Context, _ *sql.Conn) error { //nolint:errcheck // it fails
-						ctx, cancel := context.WithTimeout(outer, time.Millisecond)
+						ctx, cancel := context.WithCancel(outer)
 						defer cancel()
-						return call(ctx, db)
+						return call(ctx, cancel, db)
 					})
 				} else {
-					call(ctx, db) //nolint:errcheck // it fails
+					call(ctx, cancel, db) //nolint:errcheck // it fails
 				}
 				until(t, func() bool { return lim.Stats().InUse == 0 })
 				cancel()
