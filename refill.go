@@ -12,8 +12,8 @@ import (
 // and the limiter needs no Close. One is enough: who is behind the first waits for it.
 //
 // No wake-up is lost: every operation sets it, under the lock, to what the core says last.
-// If it rings while another operation has the lock, and that sets it anew, its own
-// operation comes later, early for the new instant, grants nothing and sets it again.
+// If it rings while another operation holds the lock and sets it anew, it runs after that
+// one: too early, so it grants nothing and sets it again.
 // The core names an instant after now at which there is enough, so it rings once for each
 // grant at the most.
 type refill struct {

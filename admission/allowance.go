@@ -17,13 +17,12 @@ import (
 // who is first in the order waits for both, and nobody passes it (I2), so that a costly
 // request is not starved by cheap ones.
 //
-// Capacity that comes with time comes with no call, so the core says when: RefillAt. All
-// of it is looked at without being brought up to date, which only a grant or a correction
-// does: what is looked at a million times a second would else lose to rounding what comes
-// in a microsecond.
+// Capacity that comes with time comes with no call, so the core says when: RefillAt.
+// Looking does not change the account; only a grant or a correction does. Else a million
+// looks a second would round away what comes in a microsecond.
 
-// rounding is the part of a cost that may be lacking from an account: what float64 takes
-// away must not refuse at the very instant that was told. It is owed all the same.
+// rounding is how much of a cost may be missing, so that float64 does not refuse at the
+// instant that RefillAt named. The missing part is charged.
 const rounding = 1e-9
 
 // level returns what the account has at now.

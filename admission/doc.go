@@ -50,7 +50,7 @@
 //     of the limit is asked then, and what is old is forgotten.
 //   - With an Allowance, look at RefillAt after every call, and have one timer call
 //     Dispatch at that instant; it may be another one after each call. Without one it is
-//     Never. What a late call misses is made up as far as the burst holds it.
+//     Never. A call that is late loses nothing until the bucket is full.
 //   - A probe within Config.Exempt is admitted whatever the load is, and
 //     Decision.Exempt says so: it is released with End.Exempt. Beyond that it is
 //     a request like any other, with Decision.Exempt false.
@@ -71,9 +71,9 @@
 //
 //   - I1 A grant leaves inUse + lent <= limit, in cost units. A limit that
 //     shrinks revokes nothing and grants nothing until inUse has followed.
-//   - I2 Work-conserving: between calls, the request that is next does not fit the
-//     free slots or what is allowed as of the last call that decided, or nobody waits but
-//     for the ceiling of its own tenant, which its cost would exceed.
+//   - I2 Work-conserving: between calls, whoever is next does not fit the free slots, or
+//     did not fit the allowance at the last call that decided. Who waits for the ceiling
+//     of its own tenant is passed.
 //   - I3 At the moment of queueing the waiting cost, less what waits for a ceiling, is
 //     within the derived depth, and that of the newcomer's tenant and priority within
 //     its own part of it, in an overload within what keeps its share busy; that is the

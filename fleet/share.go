@@ -45,9 +45,8 @@ type Share struct {
 	err   error // of the last apply
 	over  bool
 
-	// past are the shares of earlier places, and when they stop to count. They increase:
-	// one that is no less than a later one never decides. So past[0] is the smallest, and
-	// all are smaller than units.
+	// past are the smaller shares of earlier places, smallest first, each until its time is
+	// over. A later share that is smaller removes them.
 	past []past
 }
 

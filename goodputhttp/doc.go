@@ -18,9 +18,9 @@
 //	x-envoy-expected-rq-timeout-ms: 400    0 is no deadline
 //	Expect-Within: 0.4                     seconds
 //
-// The earliest of those, of the deadline of the context and of
-// Server.DeadlineCap is in force, so a header can shorten what the server allows and never extend it. It is set on the context
-// that the handler gets, and ForwardDeadline hands what is left of it to the
+// The earliest of those, of the deadline of the context and of Server.DeadlineCap is in
+// force, so a header can shorten what the server allows and never extend it. It is set on
+// the context that the handler gets, and ForwardDeadline hands what is left of it to the
 // next service. What cannot be read is ignored and counted.
 //
 // # Retries
@@ -90,13 +90,13 @@
 //
 // # Bodies, and clients that leave
 //
-// A request that waits leaves the queue when its client does, and the context of
-// one that runs is cancelled. HTTP/2 reports that. HTTP/1 does so only once the body is read (golang/go#23262), so bodies of
-// up to Server.MaxPreread are read before the request queues, and charged to the
-// byte budget of the queue. That also keeps slow uploads out of the slots: a body
-// that trickles in holds a connection and no more, for Server.PrereadTimeout at
-// most. Larger bodies stay unread until the handler reads them; with ConnContext
-// the connection is watched instead, every 200 ms, on Linux. A client that
+// A request that waits leaves the queue when its client does, and the context of one that
+// runs is cancelled. HTTP/2 reports that. HTTP/1 does so only once the body is read
+// (golang/go#23262), so bodies of up to Server.MaxPreread are read before the request
+// queues, and charged to the byte budget of the queue. That also keeps slow uploads out of
+// the slots: a body that trickles in holds a connection and no more, for
+// Server.PrereadTimeout at most. Larger bodies stay unread until the handler reads them;
+// with ConnContext the connection is watched instead, every 200 ms, on Linux. A client that
 // closes only its sending half counts as gone, as it does in net/http.
 //
 // A request with Expect: 100-continue waits unread and gets its 100 from the

@@ -19,23 +19,13 @@ func grpcFailure(h http.Header) error {
 const grpcStatusHeader = "Grpc-Status"
 
 // refused reports whether res is a refusal by an overloaded service, this one or one
-// behind it: a marker, 429, 503 with Retry-After, and UNAVAILABLE or RESOURCE_EXHAUSTED
-// of a gRPC call that has not begun to answer. It is a drop signal and no service
-// sample, because a refusal in 1 ms says nothing of how long the work takes.
+// behind it: see retry.HTTPFault. It is a drop signal and no service sample, because a
+// refusal in 1 ms says nothing of how long the work takes.
 func refused(res *http.Response, grpc bool) bool {
-	if grpc && res.StatusCode == http.StatusOK {
-		v := res.Header[grpcStatusHeader] // trailers only
-		return len(v) > 0 && (v[0] == "8" || v[0] == "14")
-	}
-	switch {
-	case res.StatusCode < 400:
+	if res.StatusCode < 400 && !grpc {
 		return false
-	case res.StatusCode == http.StatusTooManyRequests:
-		return true
-	case res.StatusCode == http.StatusServiceUnavailable && len(res.Header["Retry-After"]) > 0:
-		return true
 	}
-	return isShed(res.Header)
+	return retry.HTTPFault(res.StatusCode, res.Header, time.Time{}).Shed
 }
 
 // fault describes the end of an attempt to the policy.

@@ -37,8 +37,9 @@
 //
 // MaxOpenConns must be 0 or at least the limit; New says so if it is not, and Explain if
 // the limit has been raised above it since. What the database allows is a good number for
-// it, and the limit one less, if there are health checks (see below). A connection that is thrown away is closed before its slot is free; the server
-// may take a moment longer to notice.
+// it, and the limit one less, if there are health checks (see below). A connection that is
+// thrown away is closed before its slot is free; the server may take a moment longer to
+// notice.
 //
 // New sets the number of idle connections to the limit. The default of database/sql is 2,
 // with which a burst dials, and closes what it dialled, again and again. When the limit
@@ -58,11 +59,11 @@
 //   - in Tx, everything on the DB fails at once with a *NestedError, because it would run
 //     outside of the transaction. It has the place of both calls.
 //
-// Rows, and what BeginTx and Conn return, mark no context. Who has them open and asks for
-// more waits, within its deadline or the bound of the limiter (goodput.Config.MaxWait), and
-// then gets a *NestedError too, if the holder came with the same context, or one that ends
-// with it; and, whatever the contexts, if nobody gave a connection back while it waited: then
-// with the place that took the oldest. With a limit of 1 all such code shows at once: run the
+// Rows, and what BeginTx and Conn return, leave no mark in a context. Who holds one and asks
+// for more waits, within its deadline or the bound of the limiter (goodput.Config.MaxWait),
+// and is refused in the end. It gets a *NestedError if the holder came with the same context.
+// It also gets one, with the place of the oldest holder, if nobody gave a connection back
+// meanwhile. With a limit of 1 all such code shows at once: run the
 // tests of a service with limit.Fixed(1), and with goodput.NoQueue where nothing runs in
 // parallel.
 //

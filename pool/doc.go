@@ -35,11 +35,10 @@
 //
 // # Goroutines
 //
-// A task has a goroutine from when it is accepted until it has its outcome, so there are
-// never more than the limit and the depth (Config.MaxItems under Block) and at most about a
-// thousand that were evicted or replaced a moment ago, whatever is submitted; a limiter in
-// observe mode refuses nobody, and bounds nothing. There are no workers that wait for work. A goroutine of Go costs less to start than a parked one to
-// wake, and has a stack that the runtime uses over and over; parked workers would have to
+// A task has a goroutine from when it is accepted until it has its outcome. There are at
+// most limit + depth of them (limit + MaxItems under Block), and about a thousand that have
+// just lost their place. In observe mode there is no bound. There are no workers that wait
+// for work. A goroutine of Go costs less to start than a parked one to wake, and has a stack that the runtime uses over and over; parked workers would have to
 // be counted, resized when GOMAXPROCS changes and closed; and a worker that a task has left
 // in an odd state, by runtime.LockOSThread or a grown stack, serves the next one.
 // BenchmarkWorkers has them side by side: a bare goroutine is done in 0.2 to 0.4 µs, a worker

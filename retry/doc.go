@@ -11,8 +11,8 @@
 // was sent, or the server says so. A call that may be executed twice is marked,
 // p.Do(retry.Idempotent(ctx), read), and is made again after most failures that may
 // pass. Do knows of the function only its error, so the function is one call, or marks with
-// Executed what fails after it has done something. The table of what each status, gRPC code and error allows is in table.go, with
-// its reasons; Policy.Classify replaces it.
+// Executed what fails after it has done something. The table of what each status, gRPC code
+// and error allows is in table.go, with its reasons; Policy.Classify replaces it.
 //
 // # How much is added
 //

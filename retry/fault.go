@@ -55,19 +55,23 @@ func (c Code) String() string {
 //	Finagle-Http-Nonretryable-Nack    not executed, never again
 //	X-Envoy-Overloaded                shed, which is no promise: it may come from further down
 //	Admission-Control (Skipper)       shed, the same
+//	429, 503 with Retry-After         shed, the same
 //
-// and of gRPC in a response without a body (Trailers-Only), Grpc-Status and
-// Grpc-Retry-Pushback-Ms. now is used if the response has no Date.
+// and of gRPC in a response without a body (Trailers-Only), Grpc-Status, of which
+// RESOURCE_EXHAUSTED and UNAVAILABLE are shed, and Grpc-Retry-Pushback-Ms. now is used if
+// the response has no Date.
 func HTTPFault(status int, h http.Header, now time.Time) Fault {
 	f := Fault{Status: status, Hint: HTTPHint(h, now)}
 	if v := h["Grpc-Status"]; len(v) > 0 && status == http.StatusOK {
 		f.Status, f.Code = 0, codeOf(v[0])
+		f.Shed = f.Code == 8 || f.Code == 14
 		if v := h["Grpc-Retry-Pushback-Ms"]; len(v) > 0 {
 			f.Hint = GRPCHint(v[0])
 		}
 	} else if status < 400 {
 		return f // the markers belong to refusals
 	}
+	f.Shed = f.Shed || status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable && len(h["Retry-After"]) > 0
 	if v := h["Goodput-Rejected"]; len(v) > 0 {
 		f.NotExecuted, f.Shed = true, true
 		f.Hint.Exact = f.Hint.Said // it is spread where it is made

@@ -34,8 +34,8 @@ func (f Fault) Mark(err error) error {
 	return &marked{err, f}
 }
 
-// Never marks err, of a function that Do calls, as one that another attempt repeats.
-// nil stays nil.
+// Never marks err, of a function that Do calls, as one that every attempt would end with:
+// there is no other. nil stays nil.
 func Never(err error) error { return Fault{Hint: Hint{Never: true}}.Mark(err) }
 
 // NotExecuted marks err, of a function that Do calls, as one after which nothing was

@@ -11,11 +11,11 @@ const (
 	defaultAttempts   = 3                     // one request and two retries: SRE, chapter 21, "Per-Request Retry Budget"
 	mostAttempts      = 10                    // beyond that, waiting is another system's job: an outbox
 	defaultBackoff    = 50 * time.Millisecond // some round trips, and a client is asked again in 25 ms on average
-	mostBackoff       = time.Hour             //
-	defaultMaxBackoff = 10 * time.Second      //
-	mostMaxBackoff    = 24 * time.Hour        //
+	mostBackoff       = time.Hour             // whoever waits longer has no caller
+	defaultMaxBackoff = 10 * time.Second      // an outage that has lasted so long lasts a little longer
+	mostMaxBackoff    = 24 * time.Hour        // a day is past any call
 	defaultMaxAfter   = time.Minute           // twice the longest that a limiter of ours says
-	mostMaxAfter      = 365 * 24 * time.Hour  //
+	mostMaxAfter      = 365 * 24 * time.Hour  // what a hint is cut to
 	mostTime          = 7 * 24 * time.Hour    // of PerAttempt and Total
 )
 

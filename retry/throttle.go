@@ -27,8 +27,8 @@ var ErrThrottled = errors.New("retry: kept at home")
 //
 // over the last Window: requests are the calls that were answered and those that were
 // kept, accepts those that the server did not refuse (Google, "Site Reliability
-// Engineering", chapter 21, "Client-Side Throttling"); or with less, if the last fifth of
-// the Window went better.
+// Engineering", chapter 21, "Client-Side Throttling"). If the last fifth of the Window went
+// better, the chance of that fifth counts.
 //
 // A server that accepts A calls per second is sent K x A. One that accepts none is sent
 // one in ten, which is how its recovery is noticed. However long the outage was, a third

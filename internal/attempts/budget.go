@@ -7,8 +7,8 @@ import "time"
 //
 //	retries <= max(Ratio x requests, Reserve)
 //
-// holds at every grant, of what happened in the time that the grant looks at: the last
-// Window, of which up to a tenth may be missing (it is kept in ten buckets).
+// It holds at every grant, counted over the last Window. Up to a tenth of that may be
+// forgotten: there are ten buckets.
 //
 // What follows for any longer time T: go backwards from the last grant, window by
 // window, each from its own last grant. Those windows do not overlap, have every grant

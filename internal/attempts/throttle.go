@@ -29,10 +29,10 @@ const MostKept = 0.9
 // once its end is known: counted at its start, as the book has it, the first calls to a
 // slow server would be kept at home because none of them has been accepted yet.
 //
-// The lesser of that and of the same over the latest two buckets counts, once those have
-// 100 calls, and unless it is 0 with two standard deviations on top, so that chance does
-// not lower it: a server that has recovered takes all that it is sent, and a third of a
-// Window later (1.65 times two tenths) no more than that margin is kept for what was
+// Once the latest two buckets have 100 calls, the same is computed of them alone, and two
+// standard deviations are added unless it is 0, so that luck does not lower it. The smaller
+// of the two counts. A server that has recovered takes all that it is sent, and a third of
+// a Window later (1.65 times two tenths) no more than that margin is kept for what was
 // before. Over all of the Window alone a stall of half of it, at K = 2, keeps calls for
 // another half, and a longer one for 1.65 windows, of a server that would take them.
 //

@@ -23,14 +23,13 @@
 // and with keys. What the core hears of the cost and the size of a request may be wrong,
 // and is put right at the end. Baselines hear the same, and look at cost alone.
 //
-// Time is an integer number of nanoseconds since the start. Of what happens at the
-// same instant, arrivals come first, then the rest in the order in which it was
-// scheduled. All randomness comes
-// from the seed: one stream for the arrivals of each class, one for their work, one
-// for the faults of each tier, one for what clients do, so that two policies meet the same arrivals with the same
-// work; sub-requests draw theirs in the order in which they are sent, which a policy
-// does change. One seed gives one Result, bit by bit, on one GOARCH and Go version; on
-// another the mathematics of package math may round otherwise.
+// Time is an integer number of nanoseconds since the start. Of what happens at the same
+// instant, arrivals come first, then the rest in the order in which it was scheduled. All
+// randomness comes from the seed: one stream for the arrivals of each class, one for their
+// work, one for the faults of each tier, one for what clients do, so that two policies meet
+// the same arrivals with the same work; sub-requests draw theirs in the order in which they
+// are sent, which a policy does change. One seed gives one Result, bit by bit, on one GOARCH
+// and Go version; on another the mathematics of package math may round otherwise.
 //
 // Memory does not grow with the number of requests, but with those that are in the
 // system at once, and with the alarms and deadlines, not yet passed, of those that

@@ -42,9 +42,9 @@ type Budget struct {
 	Window  time.Duration // 1 s to 10 min; 0 means 10 s
 }
 
-// A Throttle keeps calls at home that the server would most likely refuse: of what is
-// sent, a part of at most K times what the server took in the last Window, and one in ten
-// of the others (attempts.Throttle). Whoever asked for a call that is kept has his no at
+// A Throttle keeps calls at home that the server would most likely refuse. It sends at most
+// K times what the server took in the last Window, and one in ten of the rest
+// (attempts.Throttle). Whoever asked for a call that is kept has his no at
 // once, and it is not sent again.
 type Throttle struct {
 	K      float64       // 1.1 to 100; 0: there is none
