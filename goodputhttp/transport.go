@@ -135,7 +135,7 @@ func (d *Dependency) start() {
 	d.policy = d.Retry
 	if d.policy == nil && d.Hedge != nil {
 		// A hedge needs a budget, and a budget needs to know of the calls.
-		d.policy = &retry.Policy{Attempts: 2, Classify: func(retry.Fault) retry.Verdict { return retry.Final }}
+		d.policy = &retry.Policy{Attempts: 2, Classify: func(retry.Fault) retry.Verdict { return retry.VerdictFinal }}
 	}
 	d.bounds = d.policy != nil && (d.policy.PerAttempt != 0 || d.policy.Total != 0)
 	d.open.sweep = d.sweep

@@ -150,7 +150,7 @@ func TestTransportEndsItsCalls(t *testing.T) {
 	for _, n := range st.Stops {
 		ended += n
 	}
-	if st.Calls != 5 || ended != 5 || st.Stops[retry.Answered] != 2 || st.Stops[retry.Permanent] != 1 || st.Stops[retry.Exhausted] != 1 {
+	if st.Calls != 5 || ended != 5 || st.Stops[retry.StopAnswered] != 2 || st.Stops[retry.StopPermanent] != 1 || st.Stops[retry.StopExhausted] != 1 {
 		t.Errorf("%+v", st)
 	}
 }

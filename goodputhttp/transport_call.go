@@ -83,8 +83,8 @@ func (c *call) repeat(attempts *retry.Call) (*http.Response, error) {
 		}
 		c.last, c.lastErr = a, err
 		switch c.again(attempts) {
-		case retry.Retry:
-		case retry.Gone:
+		case retry.NoStop:
+		case retry.StopGone:
 			a.discard()
 			return nil, context.Cause(c.req.Context())
 		default:
@@ -124,16 +124,16 @@ func (c *call) again(attempts *retry.Call) retry.Stop {
 	a, err := c.last, c.lastErr
 	if err == nil && a.fault == nil && a.res.StatusCode < 400 {
 		attempts.Done()
-		return retry.Answered
+		return retry.StopAnswered
 	}
 	f := c.fault(a, err)
 	c.heed(&f)
-	if stop := attempts.Decide(f); stop != retry.Retry {
+	if stop := attempts.Decide(f); stop != retry.NoStop {
 		return stop
 	}
 	a.settle()
 	stop := attempts.Wait()
-	if stop != retry.Gone {
+	if stop != retry.StopGone {
 		a.drained()
 	}
 	return stop

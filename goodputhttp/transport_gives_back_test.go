@@ -102,8 +102,8 @@ func TestTransportClassifyAndTheSlot(t *testing.T) {
 	}{
 		{"503", 503, nil, 2, 0},
 		{"500", 500, nil, 1, 1},
-		{"500 that is retryable here", 500, func(retry.Fault) retry.Verdict { return retry.Retryable }, 2, 0},
-		{"503 that is final here", 503, func(retry.Fault) retry.Verdict { return retry.Final }, 1, 1},
+		{"500 that is retryable here", 500, func(retry.Fault) retry.Verdict { return retry.VerdictRetry }, 2, 0},
+		{"503 that is final here", 503, func(retry.Fault) retry.Verdict { return retry.VerdictFinal }, 1, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

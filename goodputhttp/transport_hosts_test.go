@@ -273,8 +273,8 @@ func TestKeptIsCountedOnce(t *testing.T) {
 		}
 		d, p := c.dep.Stats(), c.dep.Retry.Stats()
 		kept := d.Throttled + d.Refused + d.OutOfTime
-		if kept == 0 || kept+d.Attempts != 100 || p.Kept != kept || p.Unsent != kept || p.Stops[retry.Kept] != kept ||
-			p.Stops[retry.Pushback] != 0 || p.Budget.Calls != d.Attempts {
+		if kept == 0 || kept+d.Attempts != 100 || p.Kept != kept || p.Unsent != kept || p.Stops[retry.StopKept] != kept ||
+			p.Stops[retry.StopPushback] != 0 || p.Budget.Calls != d.Attempts {
 			t.Errorf("%s: %+v %+v", name, d, p)
 		}
 	}

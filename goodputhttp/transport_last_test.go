@@ -227,7 +227,7 @@ func TestTransportPanicsOfWhatIsAsked(t *testing.T) {
 		}, 0},
 		{"Classify", func() *Dependency {
 			ask := boom(0)
-			return &Dependency{Retry: &retry.Policy{Classify: func(retry.Fault) retry.Verdict { ask(); return retry.Final }}}
+			return &Dependency{Retry: &retry.Policy{Classify: func(retry.Fault) retry.Verdict { ask(); return retry.VerdictFinal }}}
 		}, 1},
 		{"Work", func() *Dependency {
 			ask := boom(0)

@@ -38,7 +38,7 @@ func BenchmarkRefused(b *testing.B) {
 	ctx, h, now := b.Context(), http.Header{"Goodput-Rejected": {"queue_full"}, "Retry-After": {"2"}}, time.Now()
 	b.ReportAllocs()
 	for b.Loop() {
-		if p.Begin(ctx).Again(HTTPFault(503, h, now)) != Exhausted {
+		if p.Begin(ctx).Again(HTTPFault(503, h, now)) != StopExhausted {
 			b.Fatal("tried again")
 		}
 	}

@@ -63,7 +63,7 @@ func TestBudgetKnobs(t *testing.T) {
 		shared := &Budget{Reserve: 2}
 		one, two := &Policy{Budget: shared}, &Policy{Budget: shared}
 		_, _ = one.Do(t.Context(), fails), two.Do(t.Context(), fails)
-		if s := two.Stats(); s.Stops[RetriesSpent] != 1 || s.Budget.Calls != 2 || s.Budget.Left != 0 {
+		if s := two.Stats(); s.Stops[StopRetriesSpent] != 1 || s.Budget.Calls != 2 || s.Budget.Left != 0 {
 			t.Errorf("shared: %+v", s)
 		}
 	})

@@ -15,7 +15,7 @@ import (
 //	for {
 //		ctx, cancel := c.Context()
 //		res, err := send(ctx)            // and cancel once the body is read
-//		if stop := c.Again(fault(res, err)); stop != retry.Retry {
+//		if stop := c.Again(fault(res, err)); stop != retry.NoStop {
 //			return res, err
 //		}
 //	}
@@ -109,14 +109,14 @@ func (c *Call) Context() (ctx context.Context, cancel context.CancelFunc) {
 
 // Again is Decide and then Wait, for callers that hold nothing through the wait.
 func (c *Call) Again(f Fault) Stop {
-	if stop := c.Decide(f); stop != Retry {
+	if stop := c.Decide(f); stop != NoStop {
 		return stop
 	}
 	return c.Wait()
 }
 
 // Decide decides about another attempt after one that ended as f. It returns the word
-// Retry, and is followed by Wait then, or says why there is no other attempt: the response
+// NoStop, and is followed by Wait then, or says why there is no other attempt: the response
 // of this one is the last. It does not wait, and there is no wait that the deadline would
 // not outlast.
 func (c *Call) Decide(f Fault) Stop {
@@ -128,60 +128,60 @@ func (c *Call) Decide(f Fault) Stop {
 	f.OwnTime = f.OwnTime || alive && (f.Err != nil || c.policy.PerAttempt > 0)
 	c.fault = f
 	c.executed = c.executed || !f.Unsent && !f.safe(f.row()) || f.executed
-	if c.stop = c.decide(f, alive); c.stop != Retry {
+	if c.stop = c.decide(f, alive); c.stop != NoStop {
 		return c.finish(c.stop)
 	}
-	return Retry
+	return NoStop
 }
 
 // Wait waits for the time of the attempt that Decide allowed and counts it, or says why
 // there is none after all: the wait ends with the caller.
 func (c *Call) Wait() Stop {
-	if c.stop = c.pause(c.wait); c.stop != Retry {
+	if c.stop = c.pause(c.wait); c.stop != NoStop {
 		c.settings.budget.unsent(true) // who leaves during the wait sends nothing
 		return c.finish(c.stop)
 	}
 	c.attempt++
 	c.policy.attempts.Add(1)
-	return Retry
+	return NoStop
 }
 
-// decide returns Retry, with c.wait before it, or why there is no other attempt.
+// decide returns NoStop, with c.wait before it, or why there is no other attempt.
 func (c *Call) decide(f Fault, alive bool) Stop {
 	var verdict Verdict
 	if verdict, c.why = f.judge(); c.policy.Classify != nil {
 		verdict, c.why = c.policy.Classify(f), "Policy.Classify says so"
 	}
 	switch {
-	case verdict == Answer:
-		return Answered
+	case verdict == VerdictAnswer:
+		return StopAnswered
 	case !alive && c.ctx.Err() == context.Canceled:
-		return Gone
+		return StopGone
 	case !alive:
 		c.passed = true
-		return TooLate
+		return StopTooLate
 	case f.Hint.Never:
-		return Pushback
-	case verdict != Retryable: // one that does not exist is none that allows anything
-		return Permanent
+		return StopPushback
+	case verdict != VerdictRetry: // one that does not exist is none that allows anything
+		return StopPermanent
 	case f.NoRewind:
-		return NoRewind
+		return StopNoRewind
 	case c.nested:
-		return Nested
+		return StopNested
 	case c.attempt >= c.settings.attempts:
-		return Exhausted
+		return StopExhausted
 	case f.Hint.Said && f.Hint.After > c.settings.maxAfter:
-		return TooLong
+		return StopTooLong
 	}
 	c.wait = c.pick(f.Hint)
 	switch {
 	case !c.end.IsZero() && c.wait >= c.left:
-		return TooLate
+		return StopTooLate
 	case !c.settings.budget.Spend():
 		c.budget = c.settings.budget.Stats()
-		return RetriesSpent
+		return StopRetriesSpent
 	}
-	return Retry
+	return NoStop
 }
 
 // pick returns the wait before the next attempt: what the backoff draws, and no less
@@ -222,12 +222,12 @@ func (c *Call) pause(d time.Duration) Stop {
 	}
 	switch {
 	case c.ctx.Err() == context.Canceled:
-		return Gone
+		return StopGone
 	case c.ctx.Err() != nil, !c.end.IsZero() && !time.Now().Before(c.end):
 		c.passed = true
-		return TooLate
+		return StopTooLate
 	}
-	return Retry
+	return NoStop
 }
 
 // Hedge takes one more attempt, beside one that runs, out of the number and the budget
@@ -247,7 +247,7 @@ func (c *Call) Hedge() bool {
 
 // Done says that the server took the call: the last attempt is an answer, whatever it
 // says.
-func (c *Call) Done() { c.finish(Answered) }
+func (c *Call) Done() { c.finish(StopAnswered) }
 
 // finish ends the call, once.
 func (c *Call) finish(s Stop) Stop {

@@ -14,7 +14,7 @@ import (
 func answered(p *Policy, ctx context.Context, f func() Fault) (stop Stop, attempts int, err error) {
 	c := p.Begin(ctx)
 	for {
-		if stop = c.Again(f()); stop != Retry {
+		if stop = c.Again(f()); stop != NoStop {
 			return stop, c.Attempt(), c.Err(errTest)
 		}
 	}
@@ -37,7 +37,7 @@ func TestC062C063AbsurdHintEndsTheCall(t *testing.T) {
 				stop, n, err := answered(&Policy{}, ctx, func() Fault {
 					return HTTPFault(503, http.Header{"Retry-After": {text}}, time.Now())
 				})
-				if stop != TooLong || n != 1 || time.Since(start) != 0 || !strings.Contains(err.Error(), text) {
+				if stop != StopTooLong || n != 1 || time.Since(start) != 0 || !strings.Contains(err.Error(), text) {
 					t.Errorf("%s: %v after %d attempts and %v: %v", text, stop, n, time.Since(start), err)
 				}
 				var e *Error
@@ -61,19 +61,19 @@ func TestHintsAreObeyed(t *testing.T) {
 		stop     Stop
 		want     time.Duration
 	}{
-		{"C063: 00000012", HTTPHint(http.Header{"Retry-After": {"00000012"}}, time.Now()), 0, 0, Exhausted, 12 * time.Second},
-		{"no jitter", Hint{After: time.Second, Said: true}, 0, 0, Exhausted, time.Second},
-		{"half of the jitter", Hint{After: time.Second, Said: true}, 0.5, 0, Exhausted, 1250 * ms},
-		{"exact", Hint{After: time.Second, Said: true, Exact: true}, 0.5, 0, Exhausted, time.Second},
-		{"0: the backoff", Hint{Said: true}, 0.5, 0, Exhausted, 25 * ms},
-		{"below the backoff", Hint{After: 10 * ms, Said: true, Exact: true}, 0.5, 0, Exhausted, 25 * ms},
-		{"nothing said", Hint{Text: "soon"}, 0.5, 0, Exhausted, 25 * ms},
-		{"as long as it may be", Hint{After: time.Minute, Said: true, Exact: true}, 0, 0, Exhausted, time.Minute},
-		{"longer than that", Hint{After: time.Minute + 1, Said: true}, 0, 0, TooLong, 0},
-		{"fits, and some jitter too", Hint{After: time.Second, Said: true}, 0.5, 1200 * ms, Exhausted, 1050 * ms},
-		{"fits just not", Hint{After: time.Second, Said: true}, 0.5, time.Second, TooLate, 0},
-		{"longer than is left", Hint{After: 2 * time.Second, Said: true}, 0, time.Second, TooLate, 0},
-		{"never", Hint{Never: true}, 0, 0, Pushback, 0},
+		{"C063: 00000012", HTTPHint(http.Header{"Retry-After": {"00000012"}}, time.Now()), 0, 0, StopExhausted, 12 * time.Second},
+		{"no jitter", Hint{After: time.Second, Said: true}, 0, 0, StopExhausted, time.Second},
+		{"half of the jitter", Hint{After: time.Second, Said: true}, 0.5, 0, StopExhausted, 1250 * ms},
+		{"exact", Hint{After: time.Second, Said: true, Exact: true}, 0.5, 0, StopExhausted, time.Second},
+		{"0: the backoff", Hint{Said: true}, 0.5, 0, StopExhausted, 25 * ms},
+		{"below the backoff", Hint{After: 10 * ms, Said: true, Exact: true}, 0.5, 0, StopExhausted, 25 * ms},
+		{"nothing said", Hint{Text: "soon"}, 0.5, 0, StopExhausted, 25 * ms},
+		{"as long as it may be", Hint{After: time.Minute, Said: true, Exact: true}, 0, 0, StopExhausted, time.Minute},
+		{"longer than that", Hint{After: time.Minute + 1, Said: true}, 0, 0, StopTooLong, 0},
+		{"fits, and some jitter too", Hint{After: time.Second, Said: true}, 0.5, 1200 * ms, StopExhausted, 1050 * ms},
+		{"fits just not", Hint{After: time.Second, Said: true}, 0.5, time.Second, StopTooLate, 0},
+		{"longer than is left", Hint{After: 2 * time.Second, Said: true}, 0, time.Second, StopTooLate, 0},
+		{"never", Hint{Never: true}, 0, 0, StopPushback, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := fixed(row.draw)
@@ -125,14 +125,14 @@ func TestC069LayersDoNotMultiply(t *testing.T) {
 					})
 				})
 			})
-			if sent != row.want || stopOf(t, err).Stop != Exhausted {
+			if sent != row.want || stopOf(t, err).Stop != StopExhausted {
 				t.Errorf("multiply %v: %d attempts, want %d: %v", row.multiply, sent, row.want, err)
 			}
 			if want := map[bool]int{false: 4, true: 10}[row.multiply]; highest != want {
 				t.Errorf("multiply %v: the last one has the number %d, want %d", row.multiply, highest, want)
 			}
 			inner := layers[2].Stats()
-			if !row.multiply && (inner.Stops[Nested] != 4 || inner.Budget.Calls != 0 || inner.Budget.Granted != 0) {
+			if !row.multiply && (inner.Stops[StopNested] != 4 || inner.Budget.Calls != 0 || inner.Budget.Granted != 0) {
 				t.Errorf("the innermost: %+v, want 4 nested calls that its budget does not know", inner)
 			}
 		})
@@ -200,7 +200,7 @@ func TestC072TimeoutAfterCommit(t *testing.T) {
 	// gRPC UNAVAILABLE after the headers were sent.
 	sent := Fault{Code: 14}
 	unsent := Fault{Code: 14, Unsent: true}
-	if sent.Verdict() != Final || unsent.Verdict() != Retryable {
+	if sent.Verdict() != VerdictFinal || unsent.Verdict() != VerdictRetry {
 		t.Errorf("UNAVAILABLE: %v if sent, %v if not", sent.Verdict(), unsent.Verdict())
 	}
 }
@@ -219,7 +219,7 @@ func TestExecutedInsideIsExecuted(t *testing.T) {
 				return NotExecuted(errTest)
 			})
 		})
-		if e := stopOf(t, err); e.Stop != Permanent || done != 3 {
+		if e := stopOf(t, err); e.Stop != StopPermanent || done != 3 {
 			t.Errorf("%d attempts, want the 3 of the inner call: %v", done, err)
 		}
 		done = 0

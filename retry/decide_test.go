@@ -15,17 +15,17 @@ func TestDecideDoesNotWait(t *testing.T) {
 		p := &Policy{Attempts: 2, Backoff: time.Second, draw: func() float64 { return 0.5 }}
 		c := p.Begin(Idempotent(context.Background()))
 		start := time.Now()
-		if stop := c.Decide(Fault{Status: 503}); stop != Retry || time.Since(start) != 0 || c.Attempt() != 1 {
+		if stop := c.Decide(Fault{Status: 503}); stop != NoStop || time.Since(start) != 0 || c.Attempt() != 1 {
 			t.Errorf("%v after %v, attempt %d", stop, time.Since(start), c.Attempt())
 		}
-		if stop := c.Wait(); stop != Retry || time.Since(start) == 0 || c.Attempt() != 2 {
+		if stop := c.Wait(); stop != NoStop || time.Since(start) == 0 || c.Attempt() != 2 {
 			t.Errorf("%v after %v, attempt %d", stop, time.Since(start), c.Attempt())
 		}
 		waited := time.Since(start)
-		if stop := c.Decide(Fault{Status: 503}); stop != Exhausted || time.Since(start) != waited {
+		if stop := c.Decide(Fault{Status: 503}); stop != StopExhausted || time.Since(start) != waited {
 			t.Errorf("%v after %v", stop, time.Since(start)-waited)
 		}
-		if st := p.Stats(); st.Attempts != 2 || st.Stops[Exhausted] != 1 {
+		if st := p.Stats(); st.Attempts != 2 || st.Stops[StopExhausted] != 1 {
 			t.Errorf("%+v", st)
 		}
 	})
@@ -37,14 +37,14 @@ func TestWaitEndsWithItsCaller(t *testing.T) {
 		ctx, cancel := context.WithCancel(Idempotent(context.Background()))
 		p := &Policy{Backoff: time.Second, draw: func() float64 { return 0.5 }}
 		c := p.Begin(ctx)
-		if stop := c.Decide(Fault{Err: errors.New("broken")}); stop != Retry {
+		if stop := c.Decide(Fault{Err: errors.New("broken")}); stop != NoStop {
 			t.Fatal(stop)
 		}
 		cancel()
-		if stop := c.Wait(); stop != Gone || c.Attempt() != 1 {
+		if stop := c.Wait(); stop != StopGone || c.Attempt() != 1 {
 			t.Errorf("%v, attempt %d", stop, c.Attempt())
 		}
-		if st := p.Stats(); st.Attempts != 1 || st.Stops[Gone] != 1 {
+		if st := p.Stats(); st.Attempts != 1 || st.Stops[StopGone] != 1 {
 			t.Errorf("%+v", st)
 		}
 	})

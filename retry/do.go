@@ -21,7 +21,7 @@ import (
 // Inside an attempt of another call, Do makes one attempt, unless Policy.Multiply: the
 // outermost call repeats.
 //
-// The error is that of fn, as it is, if it is an Answer by Policy.Classify or the table, as a
+// The error is that of fn, as it is, if it is a VerdictAnswer by Policy.Classify or the table, as a
 // marked 404 is: the service has done its part.
 func (p *Policy) Do(ctx context.Context, fn func(ctx context.Context, attempt int) error) error {
 	if ctx.Err() != nil {
@@ -36,8 +36,8 @@ func (p *Policy) Do(ctx context.Context, fn func(ctx context.Context, attempt in
 			return nil
 		}
 		switch c.Again(Fault{Err: err}) {
-		case Retry:
-		case Answered:
+		case NoStop:
+		case StopAnswered:
 			return err
 		default:
 			return c.Err(err)
@@ -57,9 +57,9 @@ func (c *Call) try(fn func(ctx context.Context, attempt int) error) error {
 // stillborn returns the error of a call whose caller had left before the first attempt.
 // A budget does not hear of it: it can need no retry.
 func (p *Policy) stillborn(ctx context.Context) error {
-	c := &Call{policy: p, settings: p.checked(), ctx: ctx, start: time.Now(), stop: TooLate, passed: true}
+	c := &Call{policy: p, settings: p.checked(), ctx: ctx, start: time.Now(), stop: StopTooLate, passed: true}
 	if ctx.Err() == context.Canceled {
-		c.stop = Gone
+		c.stop = StopGone
 	}
 	c.fault = Fault{Err: ctx.Err(), NotExecuted: true}
 	p.calls.Add(1)

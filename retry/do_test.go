@@ -86,11 +86,11 @@ func TestSuccessAndStats(t *testing.T) {
 		if err != nil || before.Err() == nil {
 			t.Error(err, before.Err())
 		}
-		if err := stopOf(t, p.Do(t.Context(), func(context.Context, int) error { return errTest })); err.Stop != Permanent || err.Attempts != 1 {
+		if err := stopOf(t, p.Do(t.Context(), func(context.Context, int) error { return errTest })); err.Stop != StopPermanent || err.Attempts != 1 {
 			t.Errorf("not marked: %v", err)
 		}
 		s := p.Stats()
-		if s.Calls != 2 || s.Attempts != 4 || s.Retries() != 2 || s.Stops[Answered] != 1 || s.Stops[Permanent] != 1 ||
+		if s.Calls != 2 || s.Attempts != 4 || s.Retries() != 2 || s.Stops[StopAnswered] != 1 || s.Stops[StopPermanent] != 1 ||
 			s.Budget.Calls != 2 || s.Budget.Retries != 2 || s.Budget.Granted != 2 {
 			t.Errorf("%+v", s)
 		}
@@ -127,7 +127,7 @@ func TestPanicGoesOn(t *testing.T) {
 		}
 		// What goes on in the background with the context is not inside a call.
 		err := p.Do(context.WithoutCancel(inside), fails)
-		if e := stopOf(t, err); e.Stop != Exhausted {
+		if e := stopOf(t, err); e.Stop != StopExhausted {
 			t.Errorf("after the call: %v", err)
 		}
 	}) // which fails if a goroutine or a timer that anybody waits for is left
@@ -142,16 +142,16 @@ func TestCallerLeaves(t *testing.T) {
 			cancel()
 			return errTest
 		})
-		if e := stopOf(t, err); e.Stop != Gone || e.Attempts != 1 || !errors.Is(err, context.Canceled) || !errors.Is(err, errTest) {
+		if e := stopOf(t, err); e.Stop != StopGone || e.Attempts != 1 || !errors.Is(err, context.Canceled) || !errors.Is(err, errTest) {
 			t.Errorf("in an attempt: %v", err)
 		}
 		err = p.Do(ctx, func(context.Context, int) error { t.Error("called with a context that is over"); return nil })
-		if e := stopOf(t, err); e.Stop != Gone || e.Attempts != 0 || !errors.Is(err, context.Canceled) {
+		if e := stopOf(t, err); e.Stop != StopGone || e.Attempts != 0 || !errors.Is(err, context.Canceled) {
 			t.Errorf("before it: %v", err)
 		}
 		late, stop := context.WithDeadline(t.Context(), time.Now())
 		defer stop()
-		if e := stopOf(t, p.Do(late, fails)); e.Stop != TooLate || e.Attempts != 0 || !errors.Is(e, context.DeadlineExceeded) {
+		if e := stopOf(t, p.Do(late, fails)); e.Stop != StopTooLate || e.Attempts != 0 || !errors.Is(e, context.DeadlineExceeded) {
 			t.Errorf("after its deadline: %v", e)
 		}
 
@@ -159,13 +159,13 @@ func TestCallerLeaves(t *testing.T) {
 		start := time.Now()
 		time.AfterFunc(time.Second, cancel)
 		err = p.Do(ctx, func(context.Context, int) error { return After(NotExecuted(errTest), 30*time.Second) })
-		if e := stopOf(t, err); e.Stop != Gone || e.Attempts != 1 || !errors.Is(err, context.Canceled) || !errors.Is(err, errTest) {
+		if e := stopOf(t, err); e.Stop != StopGone || e.Attempts != 1 || !errors.Is(err, context.Canceled) || !errors.Is(err, errTest) {
 			t.Errorf("in a wait: %v", err)
 		}
 		if got := time.Since(start); got != time.Second {
 			t.Errorf("told after %v, want the 1 s after which it left", got)
 		}
-		if s := p.Stats(); s.Stops[Gone] != 3 || s.Stops[TooLate] != 1 || s.Calls != 4 || s.Attempts != 2 {
+		if s := p.Stats(); s.Stops[StopGone] != 3 || s.Stops[StopTooLate] != 1 || s.Calls != 4 || s.Attempts != 2 {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -191,7 +191,7 @@ func TestC055EachCallHasItsDeadline(t *testing.T) {
 				}
 			}
 			// Waits of 1 and 2 s; the next one of 4 s would end after 7 s.
-			if e := stopOf(t, err); e.Stop != TooLate || len(ends) != 3 || time.Since(start) > 3*time.Second+10 || e.Wait <= 2*time.Second {
+			if e := stopOf(t, err); e.Stop != StopTooLate || len(ends) != 3 || time.Since(start) > 3*time.Second+10 || e.Wait <= 2*time.Second {
 				t.Errorf("call %d: %v after %v", call, err, time.Since(start))
 			}
 			time.Sleep(10 * time.Second)
@@ -214,15 +214,15 @@ func TestPerAttempt(t *testing.T) {
 			return ctx.Err()
 		}
 		err := p.Do(Idempotent(t.Context()), hang)
-		if e := stopOf(t, err); e.Stop != TooLate || time.Since(start) != 5*time.Second || !errors.Is(err, context.DeadlineExceeded) ||
+		if e := stopOf(t, err); e.Stop != StopTooLate || time.Since(start) != 5*time.Second || !errors.Is(err, context.DeadlineExceeded) ||
 			fmt.Sprint(took) != "[2s 2s 1s]" {
 			t.Errorf("%v after %v, attempts of %v", err, time.Since(start), took)
 		}
 		took = nil
-		if e := stopOf(t, p.Do(t.Context(), hang)); e.Stop != Permanent || len(took) != 1 {
+		if e := stopOf(t, p.Do(t.Context(), hang)); e.Stop != StopPermanent || len(took) != 1 {
 			t.Errorf("C072: not marked, it timed out after %d attempts: %v", len(took), e)
 		}
-		if e := stopOf(t, p.Do(Idempotent(t.Context()), func(context.Context, int) error { return context.Canceled })); e.Stop != Permanent {
+		if e := stopOf(t, p.Do(Idempotent(t.Context()), func(context.Context, int) error { return context.Canceled })); e.Stop != StopPermanent {
 			t.Errorf("cancelled by itself: %v", e)
 		}
 	})
@@ -251,7 +251,7 @@ func TestEarlierDeadline(t *testing.T) {
 		err := (&Policy{Total: 3 * time.Second}).Do(ctx, func(context.Context, int) error {
 			return After(NotExecuted(errTest), 2500*time.Millisecond)
 		})
-		if e := stopOf(t, err); e.Stop != TooLate || e.Left != 2*time.Second || time.Since(start) != 0 {
+		if e := stopOf(t, err); e.Stop != StopTooLate || e.Left != 2*time.Second || time.Since(start) != 0 {
 			t.Errorf("a hint beyond it and within Total: %v after %v", err, time.Since(start))
 		}
 	})
@@ -301,8 +301,8 @@ func TestManyAtOnce(t *testing.T) {
 		if n := th.Stats(); n.Kept+n.Accepted+n.Refused != s.Attempts {
 			t.Errorf("%+v of %d attempts", n, s.Attempts)
 		}
-		if s.Retries() > 100 || s.Retries() > s.Budget.Granted || s.Budget.Refused != s.Stops[RetriesSpent] {
-			t.Errorf("%d retries, %d granted of 1000 x 0.1; %d of %d refused", s.Retries(), s.Budget.Granted, s.Budget.Refused, s.Stops[RetriesSpent])
+		if s.Retries() > 100 || s.Retries() > s.Budget.Granted || s.Budget.Refused != s.Stops[StopRetriesSpent] {
+			t.Errorf("%d retries, %d granted of 1000 x 0.1; %d of %d refused", s.Retries(), s.Budget.Granted, s.Budget.Refused, s.Stops[StopRetriesSpent])
 		}
 	})
 }

@@ -18,14 +18,14 @@ type Error struct {
 	Stop     Stop
 	Attempts int           // that were made
 	Took     time.Duration // with all its waits
-	Wait     time.Duration // that there was no time for: TooLate, if the deadline had not passed
+	Wait     time.Duration // that there was no time for: StopTooLate, if the deadline had not passed
 	Left     time.Duration // until the deadline, when it was decided; 0 without one
 	Hint     Hint          // of the last attempt
-	Budget   BudgetStats   // as it was, if Stop is RetriesSpent
+	Budget   BudgetStats   // as it was, if Stop is StopRetriesSpent
 	Err      error         // of the last attempt
 
 	fault Fault  // of the call as a whole, for a call outside
-	why   string // of Permanent
+	why   string // of StopPermanent
 	most  int
 	after time.Duration // MaxAfter
 	ctx   error
@@ -40,11 +40,11 @@ func (c *Call) Err(err error) error {
 		fault: c.fault, why: c.why, most: c.settings.attempts, after: c.settings.maxAfter,
 	}
 	switch {
-	case c.stop == Gone:
+	case c.stop == StopGone:
 		e.ctx = c.ctx.Err()
-	case c.stop == TooLate && c.passed:
+	case c.stop == StopTooLate && c.passed:
 		e.ctx = context.DeadlineExceeded
-	case c.stop == TooLate:
+	case c.stop == StopTooLate:
 		e.Wait, e.Left = c.wait, c.left
 	}
 	e.fault.executed = c.executed
@@ -68,7 +68,7 @@ func (e *Error) Error() string {
 	}
 	b.WriteString(", " + e.because())
 	heard := e.Attempts > 0 && (e.Hint.Said || e.Hint.Never || e.Hint.Text != "")
-	if heard && e.Stop != TooLong && e.Stop != Pushback {
+	if heard && e.Stop != StopTooLong && e.Stop != StopPushback {
 		fmt.Fprintf(&b, "; %s %v", e.who(), e.Hint)
 	}
 	if e.Err != nil {
@@ -80,33 +80,33 @@ func (e *Error) Error() string {
 // because is the reason in words.
 func (e *Error) because() string {
 	switch e.Stop {
-	case Permanent:
+	case StopPermanent:
 		return "and not again: " + e.why
-	case Exhausted:
+	case StopExhausted:
 		if e.most == 1 {
 			return "and not again: one attempt is all there is"
 		}
 		return fmt.Sprintf("and not again: %d attempts are all there are", e.most)
-	case RetriesSpent:
+	case StopRetriesSpent:
 		return fmt.Sprintf("and not again: the retry budget is spent (%v)", e.Budget)
-	case TooLate:
+	case StopTooLate:
 		if e.ctx == nil {
 			return fmt.Sprintf("and not again: the wait would take %v and %v are left", rounded(e.Wait), rounded(e.Left))
 		}
 		return "and not again: its deadline has passed"
-	case TooLong:
+	case StopTooLong:
 		return fmt.Sprintf("and not again: %s %v, and no more than %v is waited for", e.who(), e.Hint, e.after)
-	case Pushback:
+	case StopPushback:
 		return fmt.Sprintf("and not again: %s %v", e.who(), e.Hint)
-	case NoRewind:
+	case StopNoRewind:
 		return "and not again: the body of the request cannot be sent a second time"
-	case Gone:
+	case StopGone:
 		return "and not again: the caller has left"
-	case Nested:
+	case StopNested:
 		return "and not again in here: the call outside makes the attempts (see Policy.Multiply)"
-	case Answered:
+	case StopAnswered:
 		return "and answered"
-	case Kept:
+	case StopKept:
 		if e.Attempts == 0 {
 			return "kept here"
 		}

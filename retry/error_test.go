@@ -72,7 +72,7 @@ func TestErrorSentences(t *testing.T) {
 			"retry: billing: tried 2 times in 25ms, and not again: the retry budget is spent (1 of max(0.1 x 1 calls, 1) retries in 10s): boom",
 		},
 		{
-			&Policy{Classify: func(Fault) Verdict { return Final }}, refused(Fault{Status: 503}),
+			&Policy{Classify: func(Fault) Verdict { return VerdictFinal }}, refused(Fault{Status: 503}),
 			"retry: billing: tried once in 0s, and not again: Policy.Classify says so: boom",
 		},
 		{
@@ -132,17 +132,17 @@ func TestMarks(t *testing.T) {
 	}
 	// The table knows the status, with its headers, and the code.
 	f = Fault{Err: HTTPFault(404, nil, time.Now()).Mark(errTest)}.filled()
-	if v, _ := f.judge(); v != Answer || f.Status != 404 {
+	if v, _ := f.judge(); v != VerdictAnswer || f.Status != 404 {
 		t.Errorf("404: %v %+v", v, f)
 	}
-	for status, want := range map[int]Verdict{200: Retryable, 304: Retryable, 399: Retryable, 400: Answer} { // a body that broke
+	for status, want := range map[int]Verdict{200: VerdictRetry, 304: VerdictRetry, 399: VerdictRetry, 400: VerdictAnswer} { // a body that broke
 		f := Fault{Err: HTTPFault(status, nil, time.Now()).Mark(io.ErrUnexpectedEOF), Idempotent: true}
 		if v := f.Verdict(); v != want {
 			t.Errorf("%d with an error: %v, want %v", status, v, want)
 		}
 	}
 	f = Fault{Err: Fault{Code: 14, Unsent: true}.Mark(After(errTest, time.Second))}.filled()
-	if v, _ := f.judge(); v != Retryable || f.Code != 14 || f.Hint.After != time.Second {
+	if v, _ := f.judge(); v != VerdictRetry || f.Code != 14 || f.Hint.After != time.Second {
 		t.Errorf("UNAVAILABLE: %v %+v", v, f)
 	}
 	if got := (&Policy{}).Do(t.Context(), func(context.Context, int) error { return Fault{Status: 404}.Mark(errTest) }); got.Error() != "boom" {

@@ -28,7 +28,7 @@ func ExampleCall_Kept() {
 		status := 200 // send here, with ctx
 		slot.Release()
 		cancel()
-		if c.Again(retry.HTTPFault(status, http.Header{}, time.Now())) != retry.Retry {
+		if c.Again(retry.HTTPFault(status, http.Header{}, time.Now())) != retry.NoStop {
 			break
 		}
 	}

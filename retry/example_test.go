@@ -47,7 +47,7 @@ func ExamplePolicy_Do_notIdempotent() {
 		return errors.New("connection reset")
 	})
 	var e *retry.Error
-	fmt.Println(attempts, errors.As(err, &e) && e.Stop == retry.Permanent)
+	fmt.Println(attempts, errors.As(err, &e) && e.Stop == retry.StopPermanent)
 	// Output: 2 true
 }
 
@@ -98,7 +98,7 @@ func ExamplePolicy_Begin() {
 		cancel()
 		stop := c.Again(retry.HTTPFault(status, http.Header{}, time.Now()))
 		fmt.Println(c.Attempt(), status, stop)
-		if stop != retry.Retry {
+		if stop != retry.NoStop {
 			break
 		}
 	}
@@ -189,7 +189,7 @@ func ExampleFault_Mark() {
 func ExamplePolicy_classify() {
 	p := &retry.Policy{Classify: func(f retry.Fault) retry.Verdict {
 		if f.Status == 500 && f.Idempotent { // of this service, a moment and no defect
-			return retry.Retryable
+			return retry.VerdictRetry
 		}
 		return f.Verdict()
 	}}

@@ -197,9 +197,9 @@ type Verdict uint8
 
 // Verdicts.
 const (
-	Answer    Verdict = iota // it is no fault of the service: give it to the caller
-	Retryable                // another attempt may succeed and does no harm
-	Final                    // another attempt cannot succeed, or might execute it twice
+	VerdictAnswer Verdict = iota // it is no fault of the service: give it to the caller
+	VerdictRetry                 // another attempt may succeed and does no harm
+	VerdictFinal                 // another attempt cannot succeed, or might execute it twice
 )
 
 var verdicts = [...]string{"answer", "retryable", "final"}
@@ -214,22 +214,22 @@ func (v Verdict) String() string {
 
 // Verdict is the classification table, whose rows are in table.go with their reasons.
 //
-//	Answer      below 400; 4xx but those below
-//	            OK, INVALID_ARGUMENT, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED,
-//	            FAILED_PRECONDITION, OUT_OF_RANGE, UNAUTHENTICATED
-//	Final       5xx but those below, so 500 501 505 511
-//	            CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, ABORTED, UNIMPLEMENTED, INTERNAL, DATA_LOSS
-//	            a context that is over, no such host, an address that is none, TLS, a *Throttled
-//	Retryable if Idempotent or Unsent, else Final
-//	            408 429 502 503 504
-//	            UNAVAILABLE, RESOURCE_EXHAUSTED with a pushback
-//	            a connection that broke, a timeout of the attempt alone, errors not known
-//	Retryable   425
-//	            no connection, DNS that is away, no TLS handshake in time
-//	            REFUSED_STREAM, a GOAWAY before the request
+//	VerdictAnswer  below 400; 4xx but those below
+//	               OK, INVALID_ARGUMENT, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED,
+//	               FAILED_PRECONDITION, OUT_OF_RANGE, UNAUTHENTICATED
+//	VerdictFinal   5xx but those below, so 500 501 505 511
+//	               CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, ABORTED, UNIMPLEMENTED, INTERNAL, DATA_LOSS
+//	               a context that is over, no such host, an address that is none, TLS, a *Throttled
+//	VerdictRetry if Idempotent or Unsent, else VerdictFinal
+//	               408 429 502 503 504
+//	               UNAVAILABLE, RESOURCE_EXHAUSTED with a pushback
+//	               a connection that broke, a timeout of the attempt alone, errors not known
+//	VerdictRetry   425
+//	               no connection, DNS that is away, no TLS handshake in time
+//	               REFUSED_STREAM, a GOAWAY before the request
 //
-// NotExecuted makes Retryable of each of them but the errors that are Final, and a
-// *goodput.Rejection has it. Hint.Never makes Final of all but an Answer below 400.
+// NotExecuted makes VerdictRetry of each of them but the errors that are final, and a
+// *goodput.Rejection has it. Hint.Never makes VerdictFinal of all but an answer below 400.
 func (f Fault) Verdict() Verdict {
 	f = f.filled()
 	v, _ := f.judge()

@@ -6,12 +6,12 @@ import "context"
 // process, or the deadline, kept it here. That is final: who waits already waited there, and
 // the service has not heard of it. So the budget counts it neither as a call, of which it
 // would grant retries, nor as a retry. For an adapter that makes the attempts itself; Do
-// takes a refusal by a limiter for a fault like any other. It returns the word Kept, or Gone
+// takes a refusal by a limiter for a fault like any other. It returns StopKept, or StopGone
 // if the caller has left.
 func (c *Call) Kept(err error) Stop {
-	stop := Kept
+	stop := StopKept
 	if c.ctx.Err() == context.Canceled {
-		stop = Gone
+		stop = StopGone
 	}
 	if c.over.Load() {
 		return stop

@@ -18,23 +18,23 @@ func TestKept(t *testing.T) {
 		p := &Policy{Budget: &Budget{Ratio: 1, Reserve: 1}}
 		for range 3 {
 			c := p.Begin(t.Context())
-			if got := c.Kept(refused); got != Kept || c.Kept(refused) != Kept {
+			if got := c.Kept(refused); got != StopKept || c.Kept(refused) != StopKept {
 				t.Errorf("%v, want kept", got)
 			}
 			err := c.Err(refused)
 			if want := "retry: not tried, kept here: " + refused.Error(); err.Error() != want || !errors.Is(err, goodput.ErrRejected) {
 				t.Errorf("%v, want %s", err, want)
 			}
-			if v := (Fault{Err: err}).Verdict(); v != Retryable {
+			if v := (Fault{Err: err}).Verdict(); v != VerdictRetry {
 				t.Errorf("for a call outside: %v, want retryable, because nothing was executed", v)
 			}
 		}
 		c := p.Begin(t.Context())
-		if got := c.Again(Fault{Err: errTest, NotExecuted: true}); got != Retry {
+		if got := c.Again(Fault{Err: errTest, NotExecuted: true}); got != NoStop {
 			t.Fatalf("%v, want retry", got)
 		}
 		c.Kept(refused) // its second attempt
-		if e := stopOf(t, c.Err(errTest)); e.Attempts != 1 || e.Stop != Kept {
+		if e := stopOf(t, c.Err(errTest)); e.Attempts != 1 || e.Stop != StopKept {
 			t.Errorf("%d attempts, %v, want 1 that was made and kept", e.Attempts, e.Stop)
 		}
 		p.Begin(t.Context()).Done()
@@ -43,12 +43,12 @@ func TestKept(t *testing.T) {
 
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if got := p.Begin(ctx).Kept(ctx.Err()); got != Gone {
+		if got := p.Begin(ctx).Kept(ctx.Err()); got != StopGone {
 			t.Errorf("the caller has left: %v", got)
 		}
 
 		s := p.Stats()
-		got := fmt.Sprint(s.Calls, s.Unsent, s.Attempts, s.Kept, s.Budget.Calls, s.Budget.Retries, s.Stops[Kept], s.Stops[Gone])
+		got := fmt.Sprint(s.Calls, s.Unsent, s.Attempts, s.Kept, s.Budget.Calls, s.Budget.Retries, s.Stops[StopKept], s.Stops[StopGone])
 		// 7 calls: 4 never sent; a second attempt and 4 first ones kept, of 8; 3 count, and no retry.
 		if want := "7 4 8 5 3 0 4 1"; got != want {
 			t.Errorf("%s, want %s", got, want)

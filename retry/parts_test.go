@@ -28,42 +28,42 @@ func TestPartsOfAnError(t *testing.T) {
 		err  error
 		want Verdict
 	}{
-		{"one dial", dial, Retryable},
-		{"wrapped", fmt.Errorf("shard 7: %w", dial), Retryable},
-		{"two dials", errors.Join(dial, dial), Retryable},
-		{"a dial and a refusal", errors.Join(dial, refused), Retryable},
-		{"a dial and what is not known", errors.Join(dial, errTest), Final},
-		{"wrapped", fmt.Errorf("of two: %w", errors.Join(errTest, dial)), Final},
-		{"a mark inside", errors.Join(NotExecuted(errTest), errTest), Final},
-		{"marks inside", errors.Join(NotExecuted(errTest), NotExecuted(errTest)), Retryable},
-		{"a mark around", NotExecuted(errors.Join(dial, errTest)), Retryable},
-		{"a dial after something was done", Executed(dial), Final},
-		{"a refusal after it", fmt.Errorf("step 2: %w", Executed(refused)), Final},
-		{"a hint around that", After(Executed(dial), time.Second), Final},
-		{"a mark that knows less", Executed(NotExecuted(errTest)), Final},
-		{"a mark that knows better", NotExecuted(Executed(errTest)), Retryable},
-		{"a call inside, after something was done", Executed(&Error{Err: dial, fault: Fault{NotExecuted: true}}), Final},
-		{"a part that was done", errors.Join(dial, Executed(dial)), Final},
-		{"parts of parts", errors.Join(errors.Join(dial, errTest), dial), Final},
-		{"a fan-out that could not dial, and what it had not begun", shortfall(dial, errTest), Retryable},
-		{"a fan-out that was refused, and what it had not begun", shortfall(refused, nil), Retryable},
-		{"a fan-out of which a part failed", shortfall(errTest, dial), Final},
-		{"a fan-out of which a part came", shortfall(nil, dial), Final},
-		{"a fan-out of which a part came, and the other was refused", shortfall(nil, refused), Final},
+		{"one dial", dial, VerdictRetry},
+		{"wrapped", fmt.Errorf("shard 7: %w", dial), VerdictRetry},
+		{"two dials", errors.Join(dial, dial), VerdictRetry},
+		{"a dial and a refusal", errors.Join(dial, refused), VerdictRetry},
+		{"a dial and what is not known", errors.Join(dial, errTest), VerdictFinal},
+		{"wrapped", fmt.Errorf("of two: %w", errors.Join(errTest, dial)), VerdictFinal},
+		{"a mark inside", errors.Join(NotExecuted(errTest), errTest), VerdictFinal},
+		{"marks inside", errors.Join(NotExecuted(errTest), NotExecuted(errTest)), VerdictRetry},
+		{"a mark around", NotExecuted(errors.Join(dial, errTest)), VerdictRetry},
+		{"a dial after something was done", Executed(dial), VerdictFinal},
+		{"a refusal after it", fmt.Errorf("step 2: %w", Executed(refused)), VerdictFinal},
+		{"a hint around that", After(Executed(dial), time.Second), VerdictFinal},
+		{"a mark that knows less", Executed(NotExecuted(errTest)), VerdictFinal},
+		{"a mark that knows better", NotExecuted(Executed(errTest)), VerdictRetry},
+		{"a call inside, after something was done", Executed(&Error{Err: dial, fault: Fault{NotExecuted: true}}), VerdictFinal},
+		{"a part that was done", errors.Join(dial, Executed(dial)), VerdictFinal},
+		{"parts of parts", errors.Join(errors.Join(dial, errTest), dial), VerdictFinal},
+		{"a fan-out that could not dial, and what it had not begun", shortfall(dial, errTest), VerdictRetry},
+		{"a fan-out that was refused, and what it had not begun", shortfall(refused, nil), VerdictRetry},
+		{"a fan-out of which a part failed", shortfall(errTest, dial), VerdictFinal},
+		{"a fan-out of which a part came", shortfall(nil, dial), VerdictFinal},
+		{"a fan-out of which a part came, and the other was refused", shortfall(nil, refused), VerdictFinal},
 		{"a part that did not return", &goodput.Shortfall{Missing: []goodput.Missing{
 			{Outcome: goodput.Failed, Err: dial}, {Outcome: goodput.Late, Err: dial},
-		}}, Final},
+		}}, VerdictFinal},
 		{"a part that nobody waited for", &goodput.Shortfall{Missing: []goodput.Missing{
 			{Outcome: goodput.Failed, Err: dial}, {Outcome: goodput.Abandoned, Err: dial},
-		}}, Final},
+		}}, VerdictFinal},
 		{"a part that was not begun in time", &goodput.Shortfall{Missing: []goodput.Missing{
 			{Outcome: goodput.Failed, Err: dial}, {Outcome: goodput.Expired, Err: errTest},
-		}}, Retryable},
+		}}, VerdictRetry},
 	} {
 		if got := (Fault{Err: c.err}).Verdict(); got != c.want {
 			t.Errorf("%s (%v): %v, want %v", c.name, c.err, got, c.want)
 		}
-		if got := (Fault{Err: c.err, Idempotent: true}).Verdict(); got != Retryable {
+		if got := (Fault{Err: c.err, Idempotent: true}).Verdict(); got != VerdictRetry {
 			t.Errorf("%s, idempotent: %v", c.name, got)
 		}
 	}
@@ -111,12 +111,12 @@ func TestRejectedAfterExecuted(t *testing.T) {
 func TestNoAttemptAfterTheDeadline(t *testing.T) {
 	c := (&Policy{Total: time.Hour}).Begin(context.Background())
 	c.end = time.Now().Add(-time.Nanosecond)
-	if got := c.pause(0); got != TooLate {
-		t.Errorf("after the deadline: %v, want %v", got, TooLate)
+	if got := c.pause(0); got != StopTooLate {
+		t.Errorf("after the deadline: %v, want %v", got, StopTooLate)
 	}
 	c.end = time.Time{}
-	if got := c.pause(0); got != Retry {
-		t.Errorf("without a deadline: %v, want %v", got, Retry)
+	if got := c.pause(0); got != NoStop {
+		t.Errorf("without a deadline: %v, want %v", got, NoStop)
 	}
 }
 
@@ -164,7 +164,7 @@ func TestWordsThatDoNotExist(t *testing.T) {
 	n := 0
 	err := p.Do(Idempotent(context.Background()), func(context.Context, int) error { n++; return errTest })
 	var e *Error
-	if n != 1 || !errors.As(err, &e) || e.Stop != Permanent {
+	if n != 1 || !errors.As(err, &e) || e.Stop != StopPermanent {
 		t.Errorf("%d attempts, %v", n, err)
 	}
 	if v, s := Verdict(7).String(), Stop(200).String(); v != "verdict(7)" || s != "stop(200)" {
@@ -181,8 +181,8 @@ func TestLeavingGivesTheRetryBack(t *testing.T) {
 			time.AfterFunc(time.Millisecond, cancel)
 			_ = p.Do(ctx, func(context.Context, int) error { return NotExecuted(errTest) })
 		}
-		if s := p.Stats(); s.Stops[Gone] != 50 || s.Budget.Left != 10 || s.Retries() != 0 {
-			t.Errorf("%d left during the wait; %v retries left of 10, %d made", s.Stops[Gone], s.Budget.Left, s.Retries())
+		if s := p.Stats(); s.Stops[StopGone] != 50 || s.Budget.Left != 10 || s.Retries() != 0 {
+			t.Errorf("%d left during the wait; %v retries left of 10, %d made", s.Stops[StopGone], s.Budget.Left, s.Retries())
 		}
 	})
 }

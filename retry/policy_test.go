@@ -120,8 +120,8 @@ func TestKnobs(t *testing.T) {
 		{"Total", &Policy{Total: 79 * time.Millisecond}, "too_late after 2 in 30ms"},
 		{"MaxAfter", &Policy{MaxAfter: 29 * time.Millisecond}, "too_long after 1 in 0s"},
 		{"Budget", &Policy{Budget: &Budget{Reserve: 1}}, "retries_spent after 2 in 30ms"},
-		{"Classify", &Policy{Classify: func(Fault) Verdict { return Final }}, "permanent after 1 in 0s"},
-		{"Classify, answer", &Policy{Classify: func(Fault) Verdict { return Answer }}, "answered after 1 in 0s"},
+		{"Classify", &Policy{Classify: func(Fault) Verdict { return VerdictFinal }}, "permanent after 1 in 0s"},
+		{"Classify, answer", &Policy{Classify: func(Fault) Verdict { return VerdictAnswer }}, "answered after 1 in 0s"},
 	} {
 		if got := outcome(t, row.p); got != row.want {
 			t.Errorf("%s: %s, want %s", row.name, got, row.want)
@@ -134,7 +134,7 @@ func TestKnobs(t *testing.T) {
 func TestClassify(t *testing.T) {
 	p := &Policy{Classify: func(f Fault) Verdict {
 		if f.Err == errTest {
-			return Answer
+			return VerdictAnswer
 		}
 		return f.Verdict()
 	}}
@@ -146,11 +146,11 @@ func TestClassify(t *testing.T) {
 // A call that the server does not want back is not made by Classify either: a hint is
 // obeyed.
 func TestHintBeforeClassify(t *testing.T) {
-	p := &Policy{Classify: func(Fault) Verdict { return Retryable }}
-	if stop, n, _ := answered(p, t.Context(), func() Fault { return Fault{Status: 503, Hint: Hint{Never: true}} }); stop != Pushback || n != 1 {
+	p := &Policy{Classify: func(Fault) Verdict { return VerdictRetry }}
+	if stop, n, _ := answered(p, t.Context(), func() Fault { return Fault{Status: 503, Hint: Hint{Never: true}} }); stop != StopPushback || n != 1 {
 		t.Errorf("%v after %d", stop, n)
 	}
-	if stop, n, _ := answered(p, t.Context(), func() Fault { return Fault{Status: 503, NoRewind: true} }); stop != NoRewind || n != 1 {
+	if stop, n, _ := answered(p, t.Context(), func() Fault { return Fault{Status: 503, NoRewind: true} }); stop != StopNoRewind || n != 1 {
 		t.Errorf("%v after %d", stop, n)
 	}
 }
@@ -213,7 +213,7 @@ func TestHedge(t *testing.T) {
 	if a, b := AttemptFrom(first), AttemptFrom(second); a != 1 || b != 2 {
 		t.Errorf("attempts %d and %d", a, b)
 	}
-	if got := c.Again(Fault{Err: errTest, Idempotent: true}); got != Exhausted {
+	if got := c.Again(Fault{Err: errTest, Idempotent: true}); got != StopExhausted {
 		t.Errorf("after both: %v", got)
 	}
 	if !p.Begin(t.Context()).Hedge() || p.Begin(t.Context()).Hedge() {
@@ -225,8 +225,8 @@ func TestHedge(t *testing.T) {
 	}
 	inner.Done()
 	inner.Done()
-	if s := inner.policy.Stats(); s.Stops[Answered] != 1 {
-		t.Errorf("done twice counts %d", s.Stops[Answered])
+	if s := inner.policy.Stats(); s.Stops[StopAnswered] != 1 {
+		t.Errorf("done twice counts %d", s.Stops[StopAnswered])
 	}
 }
 
@@ -273,7 +273,7 @@ func TestWords(t *testing.T) {
 		}
 		seen[s.String()] = true
 	}
-	if Answer.String() != "answer" || Retryable.String() != "retryable" || Final.String() != "final" {
+	if VerdictAnswer.String() != "answer" || VerdictRetry.String() != "retryable" || VerdictFinal.String() != "final" {
 		t.Error("verdicts")
 	}
 }

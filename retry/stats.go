@@ -15,7 +15,7 @@ type Stats struct {
 	Unsent   uint64        // of Calls, those whose first attempt was kept here
 	Attempts uint64        // of Calls but Untried: the first ones, and retries and hedges
 	Kept     uint64        // of Attempts, those that were kept here: see Call.Kept
-	Stops    [Stops]uint64 // calls by how they ended; Answered is the good one
+	Stops    [Stops]uint64 // calls by how they ended; StopAnswered is the good one
 	Budget   BudgetStats   // also of others that share it
 }
 

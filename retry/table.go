@@ -154,23 +154,23 @@ func (f *Fault) judge() (Verdict, string) {
 	r := f.row()
 	switch {
 	case r == noFault:
-		return Answer, r.why
+		return VerdictAnswer, r.why
 	case f.Hint.Never && f.byError():
-		return Final, "it is not to be tried again"
+		return VerdictFinal, "it is not to be tried again"
 	case f.Hint.Never:
-		return Final, "the server says not to come back"
+		return VerdictFinal, "the server says not to come back"
 	case r.rule == final && f.byError():
-		return Final, r.why
+		return VerdictFinal, r.why
 	case f.safe(r):
-		return Retryable, r.why
+		return VerdictRetry, r.why
 	case r.rule == answer:
-		return Answer, r.why
+		return VerdictAnswer, r.why
 	case r.rule == final, r.rule == hinted && !f.Hint.Said:
-		return Final, r.why
+		return VerdictFinal, r.why
 	case f.Idempotent, f.Unsent && !f.executed:
-		return Retryable, r.why
+		return VerdictRetry, r.why
 	}
-	return Final, r.why + ": it may have been executed, and it is not marked idempotent"
+	return VerdictFinal, r.why + ": it may have been executed, and it is not marked idempotent"
 }
 
 // byError reports whether f is judged by its error: there was no answer, or a good one whose

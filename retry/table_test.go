@@ -26,12 +26,12 @@ import (
 type allowed struct{ plain, idempotent, notExecuted, unsent, hint Verdict }
 
 var (
-	anAnswer   = allowed{Answer, Answer, Retryable, Answer, Answer}
-	noMore     = allowed{Final, Final, Retryable, Final, Final}
-	never      = allowed{Final, Final, Final, Final, Final}
-	ifSafe     = allowed{Final, Retryable, Retryable, Retryable, Final}
-	anyMethod  = allowed{Retryable, Retryable, Retryable, Retryable, Retryable}
-	ifHintSaid = allowed{Final, Final, Retryable, Final, Final}
+	anAnswer   = allowed{VerdictAnswer, VerdictAnswer, VerdictRetry, VerdictAnswer, VerdictAnswer}
+	noMore     = allowed{VerdictFinal, VerdictFinal, VerdictRetry, VerdictFinal, VerdictFinal}
+	never      = allowed{VerdictFinal, VerdictFinal, VerdictFinal, VerdictFinal, VerdictFinal}
+	ifSafe     = allowed{VerdictFinal, VerdictRetry, VerdictRetry, VerdictRetry, VerdictFinal}
+	anyMethod  = allowed{VerdictRetry, VerdictRetry, VerdictRetry, VerdictRetry, VerdictRetry}
+	ifHintSaid = allowed{VerdictFinal, VerdictFinal, VerdictRetry, VerdictFinal, VerdictFinal}
 )
 
 func verify(t *testing.T, name string, f Fault, want allowed) {
@@ -54,7 +54,7 @@ func verify(t *testing.T, name string, f Fault, want allowed) {
 	}
 	g = f
 	g.Hint.Never, g.NotExecuted, g.Idempotent = true, true, true
-	if want := Final; f.Status >= 400 || f.Code > 0 || f.Err != nil {
+	if want := VerdictFinal; f.Status >= 400 || f.Code > 0 || f.Err != nil {
 		if got := g.Verdict(); got != want {
 			t.Errorf("%s, and the server says never: %v, want %v", name, got, want)
 		}
@@ -97,7 +97,7 @@ func TestC072CodeTable(t *testing.T) {
 		verify(t, Code(code).String(), Fault{Code: Code(code)}, w)
 	}
 	quota := Fault{Code: 8, Idempotent: true, Hint: GRPCHint("200")}
-	if got := quota.Verdict(); got != Retryable {
+	if got := quota.Verdict(); got != VerdictRetry {
 		t.Errorf("RESOURCE_EXHAUSTED with pushback, idempotent: %v, want retryable", got)
 	}
 	own := Fault{Code: 4, OwnTime: true}
@@ -279,10 +279,10 @@ func TestRejection(t *testing.T) {
 		want Verdict
 		hint Hint
 	}{
-		{goodput.Rejection{Reason: goodput.QueueFull, RetryAfter: 3 * time.Second}, Retryable, Hint{After: 3 * time.Second, Said: true}},
-		{goodput.Rejection{Reason: goodput.OverQuota, RetryAfter: 123456}, Retryable, Hint{After: 123456, Said: true, Exact: true}},
-		{goodput.Rejection{Reason: goodput.Doomed}, Final, Hint{Never: true}},
-		{goodput.Rejection{Reason: goodput.Client, Outcome: goodput.Cancelled}, Final, Hint{Never: true}},
+		{goodput.Rejection{Reason: goodput.QueueFull, RetryAfter: 3 * time.Second}, VerdictRetry, Hint{After: 3 * time.Second, Said: true}},
+		{goodput.Rejection{Reason: goodput.OverQuota, RetryAfter: 123456}, VerdictRetry, Hint{After: 123456, Said: true, Exact: true}},
+		{goodput.Rejection{Reason: goodput.Doomed}, VerdictFinal, Hint{Never: true}},
+		{goodput.Rejection{Reason: goodput.Client, Outcome: goodput.Cancelled}, VerdictFinal, Hint{Never: true}},
 	} {
 		f := Fault{Err: fmt.Errorf("charge: %w", &row.rej)}
 		if got := f.Verdict(); got != row.want {
@@ -303,27 +303,27 @@ func TestC072Markers(t *testing.T) {
 		notExecuted, shed, never bool
 		want                     Verdict
 	}{
-		{"ours", 503, "Goodput-Rejected: queue_full; Retry-After: 2", true, true, false, Retryable},
-		{"ours, 429", 429, "Goodput-Rejected: quota; Retry-After: 2", true, true, false, Retryable},
-		{"ours, hopeless", 503, "Goodput-Rejected: doomed", true, true, true, Final},
-		{"ours, too large", 413, "Goodput-Rejected: too_large", true, true, true, Final},
-		{"ours, draining", 503, "Goodput-Rejected: draining", true, true, false, Retryable},
-		{"ours, gRPC", 200, "Goodput-Rejected: shed; Grpc-Status: 14; Grpc-Retry-Pushback-Ms: 1500", true, true, false, Retryable},
-		{"ours, gRPC hopeless", 200, "Goodput-Rejected: doomed; Grpc-Status: 14; Grpc-Retry-Pushback-Ms: -1", true, true, true, Final},
-		{"Envoy", 503, "X-Envoy-Overloaded: true", false, true, false, Final},
-		{"Skipper", 503, "Admission-Control: true", false, true, false, Final},
-		{"Finagle", 503, "Finagle-Http-Nack: true; Retry-After: 0", true, true, false, Retryable},
-		{"Finagle, never", 503, "Finagle-Http-Nonretryable-Nack: true", true, true, true, Final},
-		{"none", 503, "", false, false, false, Final},
-		{"a hint", 503, "Retry-After: 1", false, true, false, Final},
-		{"429", 429, "", false, true, false, Final},
-		{"502 with a hint", 502, "Retry-After: 1", false, false, false, Final},
-		{"gRPC", 200, "Grpc-Status: 14", false, true, false, Final},
-		{"gRPC, used up", 200, "Grpc-Status: 8", false, true, false, Final},
-		{"gRPC, a defect", 200, "Grpc-Status: 13", false, false, false, Final},
-		{"gRPC, pushed back", 200, "Grpc-Status: 14; Grpc-Retry-Pushback-Ms: x", false, true, true, Final},
-		{"gRPC, a status that is none", 200, "Grpc-Status: 999", false, false, false, Final},
-		{"no refusal", 200, "Goodput-Rejected: queue_full", false, false, false, Answer},
+		{"ours", 503, "Goodput-Rejected: queue_full; Retry-After: 2", true, true, false, VerdictRetry},
+		{"ours, 429", 429, "Goodput-Rejected: quota; Retry-After: 2", true, true, false, VerdictRetry},
+		{"ours, hopeless", 503, "Goodput-Rejected: doomed", true, true, true, VerdictFinal},
+		{"ours, too large", 413, "Goodput-Rejected: too_large", true, true, true, VerdictFinal},
+		{"ours, draining", 503, "Goodput-Rejected: draining", true, true, false, VerdictRetry},
+		{"ours, gRPC", 200, "Goodput-Rejected: shed; Grpc-Status: 14; Grpc-Retry-Pushback-Ms: 1500", true, true, false, VerdictRetry},
+		{"ours, gRPC hopeless", 200, "Goodput-Rejected: doomed; Grpc-Status: 14; Grpc-Retry-Pushback-Ms: -1", true, true, true, VerdictFinal},
+		{"Envoy", 503, "X-Envoy-Overloaded: true", false, true, false, VerdictFinal},
+		{"Skipper", 503, "Admission-Control: true", false, true, false, VerdictFinal},
+		{"Finagle", 503, "Finagle-Http-Nack: true; Retry-After: 0", true, true, false, VerdictRetry},
+		{"Finagle, never", 503, "Finagle-Http-Nonretryable-Nack: true", true, true, true, VerdictFinal},
+		{"none", 503, "", false, false, false, VerdictFinal},
+		{"a hint", 503, "Retry-After: 1", false, true, false, VerdictFinal},
+		{"429", 429, "", false, true, false, VerdictFinal},
+		{"502 with a hint", 502, "Retry-After: 1", false, false, false, VerdictFinal},
+		{"gRPC", 200, "Grpc-Status: 14", false, true, false, VerdictFinal},
+		{"gRPC, used up", 200, "Grpc-Status: 8", false, true, false, VerdictFinal},
+		{"gRPC, a defect", 200, "Grpc-Status: 13", false, false, false, VerdictFinal},
+		{"gRPC, pushed back", 200, "Grpc-Status: 14; Grpc-Retry-Pushback-Ms: x", false, true, true, VerdictFinal},
+		{"gRPC, a status that is none", 200, "Grpc-Status: 999", false, false, false, VerdictFinal},
+		{"no refusal", 200, "Goodput-Rejected: queue_full", false, false, false, VerdictAnswer},
 	} {
 		f := HTTPFault(row.status, header(row.header), time.Now())
 		if f.NotExecuted != row.notExecuted || f.Shed != row.shed || f.Hint.Never != row.never || f.Verdict() != row.want {
@@ -355,8 +355,8 @@ func FuzzHTTPFault(f *testing.F) {
 		f.Idempotent = true
 		v := f.Verdict()
 		refusal := f.Status >= 400 || f.Code != 0
-		if f.Hint.After < 0 || f.Hint.After > longest || f.Hint.Never && refusal && v != Final ||
-			!refusal && v != Answer || refusal && f.NotExecuted && !f.Hint.Never && v != Retryable {
+		if f.Hint.After < 0 || f.Hint.After > longest || f.Hint.Never && refusal && v != VerdictFinal ||
+			!refusal && v != VerdictAnswer || refusal && f.NotExecuted && !f.Hint.Never && v != VerdictRetry {
 			t.Fatalf("%d %v: %+v is %v", status, h, f, v)
 		}
 	})
