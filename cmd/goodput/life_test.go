@@ -20,7 +20,8 @@ func TestServeSaysWhatItDerived(t *testing.T) {
 	if code, body := p.get(p.admin + "/readyz"); code != 200 || body != "ready\n" {
 		t.Errorf("%d %q", code, body)
 	}
-	l := p.state()
+	// The log is written beside the listeners, and may come a moment later.
+	l := p.until("the depth is in the log", func(admin.LimiterState) bool { return len(p.said("derived depth")) > 0 })
 	derived := p.said("derived depth")
 	if len(derived) != 1 || derived[0]["derivation"] != l.Derivation.Text || !strings.Contains(l.Derivation.Text, "60 slots / 50ms") {
 		t.Errorf("the log has %v, the state %q", derived, l.Derivation.Text)
