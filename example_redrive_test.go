@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -353,10 +354,12 @@ func TestRedriverRestsWhileTheReceiverIsDown(t *testing.T) {
 		for i := range 1000 {
 			s.place(time.Now(), fmt.Sprint(i), "x")
 		}
-		sent, down := 0, true
+		var sent atomic.Int64
+		var down atomic.Bool
+		down.Store(true)
 		r := &redriver{outbox: &s.outbox, lim: lim, lease: time.Minute, tooOld: 24 * time.Hour, idle: time.Second}
 		r.send = func(context.Context, string, string) error {
-			if sent++; down {
+			if sent.Add(1); down.Load() {
 				return errors.New("connection refused")
 			}
 			return nil
@@ -366,10 +369,10 @@ func TestRedriverRestsWhileTheReceiverIsDown(t *testing.T) {
 		loop.Go(func() { r.run(ctx) })
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		if sent < 46-22 || sent > 46+22 {
-			t.Errorf("%d messages were sent in 10 minutes to nobody, want 46 or so", sent)
+		if n := sent.Load(); n < 46-22 || n > 46+22 {
+			t.Errorf("%d messages were sent in 10 minutes to nobody, want 46 or so", n)
 		}
-		down = false
+		down.Store(false)
 		time.Sleep(5*time.Minute + 30*time.Second)
 		cancel()
 		loop.Wait()

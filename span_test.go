@@ -3,6 +3,7 @@ package goodput
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -181,6 +182,11 @@ func TestGo(t *testing.T) {
 		l := New(Config{Limit: limit.Fixed(1), Depth: 1, MaxWait: time.Second, Service: time.Millisecond})
 		var ended []error
 		var mu sync.Mutex
+		told := func() []error { // what fn was called with so far
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(ended)
+		}
 		offer := func(ctx context.Context, work time.Duration) error {
 			return l.Go(ctx, Work{}, func(slot *Slot, err error) {
 				defer slot.Release()
@@ -204,8 +210,8 @@ func TestGo(t *testing.T) {
 		cancel() // of one that runs, which does not look, and one that waits
 		synctest.Wait()
 		var rej *Rejection
-		if len(ended) != 1 || !errors.As(ended[0], &rej) || rej.Reason != Client || rej.Waited != 10*time.Millisecond {
-			t.Fatalf("called back with %v, want one that left after 10ms", ended)
+		if len(told()) != 1 || !errors.As(told()[0], &rej) || rej.Reason != Client || rej.Waited != 10*time.Millisecond {
+			t.Fatalf("called back with %v, want one that left after 10ms", told())
 		}
 		if err := offer(ctx, 0); !errors.Is(err, context.Canceled) {
 			t.Errorf("a caller that has left: %v", err)
@@ -217,13 +223,13 @@ func TestGo(t *testing.T) {
 		}
 		time.Sleep(100 * time.Millisecond)
 		synctest.Wait()
-		if len(ended) != 2 || !errors.As(ended[1], &rej) || rej.Outcome != Expired {
-			t.Fatalf("called back with %v, want one that could not be served in time", ended)
+		if len(told()) != 2 || !errors.As(told()[1], &rej) || rej.Outcome != Expired {
+			t.Fatalf("called back with %v, want one that could not be served in time", told())
 		}
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if s := l.Stats(); len(ended) != 3 || ended[2] != nil || s.Running+s.Waiting != 0 {
-			t.Errorf("called back with %v, %d left", ended, s.Running+s.Waiting)
+		if s := l.Stats(); len(told()) != 3 || told()[2] != nil || s.Running+s.Waiting != 0 {
+			t.Errorf("called back with %v, %d left", told(), s.Running+s.Waiting)
 		}
 	})
 }

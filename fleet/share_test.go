@@ -230,38 +230,38 @@ func TestShareOfGroup(t *testing.T) {
 // and a smaller share of Set, which has said so.
 func TestApplyAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limit, fails := -1, 0
+		var limit, fails atomic.Int64
 		s, err := New(func(n int) error {
-			if fails > 0 {
-				fails--
+			if fails.Load() > 0 {
+				fails.Add(-1)
 				return errors.New("not now")
 			}
-			limit = n
+			limit.Store(int64(n))
 			return nil
 		}, Split{Budget: 10, Settle: 10 * time.Second}, Place{Count: 1, Nth: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer s.Stop()
-		fails = 2
+		fails.Store(2)
 		time.Sleep(11500 * time.Millisecond) // failed at 10 s and at 11 s
 		synctest.Wait()
-		if st := s.State(); limit != 0 || st.Err == nil || st.Settled {
-			t.Errorf("after two failures: limit %d, %+v", limit, st)
+		if st := s.State(); limit.Load() != 0 || st.Err == nil || st.Settled {
+			t.Errorf("after two failures: limit %d, %+v", limit.Load(), st)
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if st := s.State(); limit != 10 || st.Err != nil || !st.Settled {
-			t.Errorf("a second later: limit %d, %+v", limit, st)
+		if st := s.State(); limit.Load() != 10 || st.Err != nil || !st.Settled {
+			t.Errorf("a second later: limit %d, %+v", limit.Load(), st)
 		}
-		fails = 1
-		if err := s.Set(Place{Count: 5, Nth: 1}); err == nil || limit != 10 {
-			t.Errorf("Set that fails: %v, limit %d", err, limit)
+		fails.Store(1)
+		if err := s.Set(Place{Count: 5, Nth: 1}); err == nil || limit.Load() != 10 {
+			t.Errorf("Set that fails: %v, limit %d", err, limit.Load())
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if limit != 2 {
-			t.Errorf("a second after a Set that failed the limit is %d, want 2", limit)
+		if limit.Load() != 2 {
+			t.Errorf("a second after a Set that failed the limit is %d, want 2", limit.Load())
 		}
 	})
 }
