@@ -35,7 +35,7 @@ race: ## the tests of what is concurrent, under the race detector
 	go test -race $(V) $$(go list $(WORKSPACE) | grep -vE '$(ALONE)')
 	go test -race -short $(V) ./cmd/goodput
 
-mutants: ## break the code on purpose: a named test must fail each time; PART=0/3 a third of them
+mutants: ## break the code on purpose: a named test must fail each time; PART=0/5 a fifth of them
 	GOODPUT_MUTANTS=$(or $(PART),all) go test -count=1 $(V) ./internal/mutants
 
 # At the end of its time the fuzzer sometimes fails with "context deadline exceeded"
