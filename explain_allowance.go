@@ -13,24 +13,14 @@ func explainAllowance(b *strings.Builder, s *Stats) {
 		return
 	}
 	fmt.Fprintf(b, "  allowed  %.6g/s, burst %.6g: %.3g left", a.Rate, a.Burst, s.AllowanceLeft)
-	if slots, binds := allowanceBinds(s); binds {
+	if slots, binds := s.Derivation.SlotRate(); binds {
 		fmt.Fprintf(b, "; it is what bounds the rate, the slots could serve %.4g/s\n", slots)
 	} else {
 		fmt.Fprintf(b, "; the slots are what bounds the rate, they serve %.4g/s\n", slots)
 	}
 }
 
-// allowanceBinds reports whether the allowance, and not the slots, bounds what can be
-// served, and what the slots could, in units of cost per second.
-func allowanceBinds(s *Stats) (slots float64, binds bool) {
-	d := &s.Derivation
-	if d.Mean > 0 {
-		slots = float64(d.Limit) / d.Mean.Seconds()
-	}
-	return slots, d.Allowance.Rate > 0 && d.Allowance.Rate < slots
-}
-
 func (s *Stats) rateBinds() bool {
-	_, binds := allowanceBinds(s)
+	_, binds := s.Derivation.SlotRate()
 	return binds
 }

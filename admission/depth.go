@@ -241,6 +241,15 @@ type Derivation struct {
 	SizeBase, SizeEach time.Duration
 }
 
+// SlotRate returns how much cost per second the slots alone could serve, and whether the
+// allowance is less than that and bounds what can be served.
+func (d Derivation) SlotRate() (rate float64, bound bool) {
+	if d.Mean > 0 {
+		rate = float64(d.Limit) / d.Mean.Seconds()
+	}
+	return rate, d.Allowance.Rate > 0 && d.Allowance.Rate < rate
+}
+
 // driftTolerated is how far the measured service time may be from the declared
 // one before it is flagged: a number that was right decays with every release.
 const driftTolerated = 0.25
@@ -254,7 +263,8 @@ func (d Derivation) String() string {
 	p := fmt.Sprintf("p%g", math.Round(d.Percentile*1e5)/1e3)
 	slots, busy := d.Rate, "the slots busy"
 	if d.Allowance.Rate > 0 && d.Mean > 0 {
-		if slots = float64(d.Limit) / d.Mean.Seconds(); d.Rate < slots {
+		var binds bool
+		if slots, binds = d.SlotRate(); binds {
 			busy = "the allowance in use"
 		}
 	}

@@ -151,7 +151,7 @@ func (t *Throttle) Stats() ThrottleStats {
 
 // String returns the arithmetic.
 func (s ThrottleStats) String() string {
-	all := min(max(0, (float64(s.Requests)-s.K*float64(s.Accepts))/float64(s.Requests+1)), attempts.MostKept)
+	all := attempts.Chance(s.K, s.Requests, s.Accepts)
 	text := fmt.Sprintf("%d of %d calls in %v were accepted: chance max(0, min(%v, (%d - %.6g x %d) / %d)) = %.3f to be kept",
 		s.Accepts, s.Requests, s.Window, attempts.MostKept, s.Requests, s.K, s.Accepts, s.Requests+1, all)
 	if s.Chance < all {

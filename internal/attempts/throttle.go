@@ -78,14 +78,14 @@ const recent = 100
 // Chance returns the probability in force at now.
 func (t *Throttle) Chance(now time.Duration) float64 {
 	requests, accepts := t.Counts(now)
-	p := t.chance(requests, accepts)
+	p := Chance(t.K, requests, accepts)
 	if p == 0 {
 		return 0
 	}
 	w := &t.window
 	last, before := &w.counts[place(w.latest)], &w.counts[place(w.latest-1)]
 	if n := last[requested] + before[requested]; n >= recent {
-		q := t.chance(n, last[accepted]+before[accepted])
+		q := Chance(t.K, n, last[accepted]+before[accepted])
 		if q > 0 {
 			q += t.K / math.Sqrt(float64(n)) // two standard deviations at most: 2 K sqrt(.25/n)
 		}
@@ -94,8 +94,9 @@ func (t *Throttle) Chance(now time.Duration) float64 {
 	return p
 }
 
-func (t *Throttle) chance(requests, accepts uint64) float64 {
-	return min(max(0, (float64(requests)-t.K*float64(accepts))/float64(requests+1)), MostKept)
+// Chance is the formula of a Throttle for so many requests and accepts.
+func Chance(k float64, requests, accepts uint64) float64 {
+	return min(max(0, (float64(requests)-k*float64(accepts))/float64(requests+1)), MostKept)
 }
 
 // Counts returns what the window has at now; accepts <= requests.
