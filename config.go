@@ -144,6 +144,13 @@ func (c Config) core() admission.Config {
 	}
 }
 
+// seeded is core with the seed of a limiter.
+func (c Config) seeded(seed uint64) admission.Config {
+	core := c.core()
+	core.Seed = seed
+	return core
+}
+
 // own returns c with tenants that nobody else can change.
 func (c Config) own() Config {
 	if c.Tenants != nil {

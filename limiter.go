@@ -2,6 +2,7 @@ package goodput
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,7 +34,8 @@ type Limiter struct {
 	epoch    time.Time                // instants are time since then, monotonic
 	settings atomic.Pointer[settings] // replaced by SetLimit and Reconfigure
 	rec      recorder
-	observe  bool // Config.Observe, fixed for life
+	observe  bool   // Config.Observe, fixed for life
+	seed     uint64 // of its law, fixed for life
 
 	lent lent
 
@@ -59,11 +61,13 @@ func New(cfg Config) *Limiter {
 	if err := cfg.Validate(); err != nil {
 		panic("goodput: " + err.Error())
 	}
-	core, err := admission.New(cfg.core())
+	seed := rand.Uint64()
+	core, err := admission.New(cfg.seeded(seed))
 	if err != nil {
 		panic("goodput: " + err.Error())
 	}
 	l := &Limiter{
+		seed:    seed,
 		epoch:   time.Now().Add(-1), // so that no instant is 0
 		core:    core,
 		observe: cfg.Observe,
@@ -90,6 +94,7 @@ func (l *Limiter) enter() time.Duration {
 // leave collects who was decided, lends, unlocks and wakes. If the window is
 // over it goes on with another operation, which hands in what was measured.
 func (l *Limiter) leave(now time.Duration) {
+	l.rec.follow(l.core.Epoch(), now)
 	wake := l.collect(now)
 	ask := l.member != nil && l.member.asks(now, l.core)
 	l.lend()
@@ -179,7 +184,7 @@ func (l *Limiter) Reconfigure(cfg Config) error {
 		return fmt.Errorf("goodput: observe is %v and cannot become %v: make a new limiter", l.observe, cfg.Observe)
 	}
 	now := l.enter()
-	err := l.reconfigureCall(now, cfg.core())
+	err := l.reconfigureCall(now, cfg.seeded(l.seed))
 	if err == nil {
 		l.adopt(cfg)
 	}

@@ -22,6 +22,7 @@ type recorder struct {
 	turn    atomic.Uint64 // the hour by the wall clock, for cohorts
 	stripes []stripe
 	spare   atomic.Pointer[admission.Batch] // what the last window was gathered in
+	epochs  atomic.Pointer[epochs]          // of the core
 
 	admitted uint64 // in this window; guarded by the lock of the limiter
 }
@@ -43,6 +44,34 @@ func (r *recorder) init() {
 	n := min(runtime.GOMAXPROCS(0), maxStripes)
 	r.stripes = make([]stripe, 1<<bits.Len(uint(n-1)))
 	r.turn.Store(turnAt(time.Now()))
+	r.epochs.Store(new(epochs))
+}
+
+// epochs is since when the current epoch of the core has been, and the one before it. What
+// started in between is of the latter: so a slot need not carry the tag.
+type epochs struct {
+	tag           uint32
+	since, before time.Duration
+}
+
+// at returns the tag of the epoch in which something started. All that is older than both
+// has the tag of one that nobody asks about any more.
+func (e *epochs) at(start time.Duration) uint32 {
+	switch {
+	case start >= e.since:
+		return e.tag
+	case start >= e.before:
+		return e.tag - 1
+	}
+	return e.tag - 2
+}
+
+// follow notes that the core has begun another epoch at now, if it has. The caller holds the
+// lock of the limiter.
+func (r *recorder) follow(tag uint32, now time.Duration) {
+	if old := r.epochs.Load(); old.tag != tag {
+		r.epochs.Store(&epochs{tag: tag, since: now, before: old.since})
+	}
 }
 
 // skips reports whether the request that follows n admissions is not timed.
@@ -80,6 +109,7 @@ func (rec *recorder) note(s *Slot, o Outcome, now time.Duration, sample bool) {
 		}
 		p.batch.AddSample(admission.Sample{
 			Service: service, Hold: hold, Elsewhere: elsewhere, Cost: int(r.cost), Offered: r.size, Size: size,
+			Epoch: rec.epochs.Load().at(s.start), Dropped: r.kind&dropped != 0,
 		})
 	}
 	if p.ended[o] == nil {

@@ -61,6 +61,7 @@ const (
 	exempt     kind = 1 << iota // outside the limit
 	observed                    // runs whatever the shadow core decided
 	shadowRuns                  // and the shadow core admitted it at once
+	dropped                     // the resource refused it
 )
 
 // plain is what a slot without a rare part has in its place.
@@ -114,6 +115,16 @@ func (s *Slot) Fail(err error) {
 	default:
 		s.finish(Failed, true)
 	}
+}
+
+// Dropped gives the slot back: the resource refused the work, being over a limit of its own,
+// so that it did not run there. It counts as failed, is no service sample, and tells the law
+// of the limit to ask for less. An error of the work itself is Fail.
+func (s *Slot) Dropped() {
+	if r := s.write(); r != nil {
+		r.kind |= dropped
+	}
+	s.finish(Failed, true)
 }
 
 // Abandon gives the slot back: the caller left before the work ended.

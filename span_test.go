@@ -18,12 +18,16 @@ type heard struct{ last *limit.Window }
 
 func (h heard) Start() (int, error) { return 4, nil }
 
-func (h heard) Next(current int, w limit.Window) int {
+func (h heard) Begin(uint64) limit.State { return h }
+
+func (h heard) Next(current int, w *limit.Window) limit.Move {
 	if w.Samples > 0 {
-		*h.last = w
+		*h.last = *w
 	}
-	return current
+	return limit.Move{Limit: current}
 }
+
+func (heard) Why() string { return "" }
 
 // Time downstream is no part of what the law goes by, and all of what the depth goes by:
 // 10 ms of each 40 ms are the service's own.
@@ -268,7 +272,15 @@ type gradient struct {
 
 func (g gradient) Start() (int, error) { return 16, nil }
 
-func (g gradient) Next(current int, w limit.Window) int {
+func (g gradient) Begin(uint64) limit.State { return g }
+
+func (gradient) Why() string { return "" }
+
+func (g gradient) Next(current int, w *limit.Window) limit.Move {
+	return limit.Move{Limit: g.next(current, w)}
+}
+
+func (g gradient) next(current int, w *limit.Window) int {
 	took := w.Own
 	if g.whole {
 		took = w.Mean

@@ -32,6 +32,10 @@ type Config struct {
 	// Limit is the law of the limit. Required.
 	Limit limit.Law
 
+	// Seed is what is random in the law follows from: the instances of a service should
+	// have different ones. It is looked at when a law begins.
+	Seed uint64
+
 	// Allowance is a rate of cost that all requests together may have, beside the
 	// limit: for somebody else's API that takes so many calls per second. Who is over it
 	// waits in the queue, with all that the queue has. A request that costs more than

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"iter"
 	"math"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 // A Core decides. It is not safe for concurrent use: its driver brings the lock.
 type Core struct {
 	cfg Config
-	law limit.Law
+	law limit.State
 	now time.Duration // of the latest call. Invariant: never falls (I6)
 
 	limit     int
@@ -21,9 +22,16 @@ type Core struct {
 	looked    time.Duration // when dispatch last waited for it
 	spacedFor time.Duration // scratch of predict: how long the newcomer at hand waits for it at the least
 
-	lent   int // slots that the driver fills without asking. Invariant: 0 while anyone waits (I7)
-	lentAt time.Duration
-	lawAt  time.Duration // when the law was last asked
+	lent      int // slots that the driver fills without asking. Invariant: 0 while anyone waits (I7)
+	lentAt    time.Duration
+	lawAt     time.Duration                     // when the law was last asked
+	tide      tide                              // what it is told
+	shown     limit.Window                      // what the law was told last; here, so that it is not allocated
+	batch     *Batch                            // the one at hand
+	times     iter.Seq2[time.Duration, float64] // each, made once
+	search    bool                              // it is looking for the capacity: see limit.Move
+	movedFrom int                               // what the limit was before its latest change
+	movedAt   time.Duration                     // when that was
 
 	lanes   [priorities]lane // by priority, critical first
 	waiting int              // Invariant: the sum of lanes[i].n, at most MaxItems (I3)
@@ -93,13 +101,15 @@ func New(cfg Config) (*Core, error) {
 	}
 	c := &Core{order: FIFO, stood: Never, others: -tightHolds * MaxObjective}
 	c.limit, _ = cfg.Limit.Start() // Validate has seen it succeed
+	c.times = c.each
+	c.law = cfg.Limit.Begin(cfg.Seed)
 	c.configure(cfg)
 	return c, nil
 }
 
 func (c *Core) configure(cfg Config) {
 	old := c.cfg.Tenants
-	c.law, c.cfg = cfg.Limit, cfg.WithDefaults()
+	c.cfg = cfg.WithDefaults()
 	c.allowance.become(c.now, c.cfg.Allowance)
 	c.allowed = math.Inf(1)
 	if r := c.cfg.Allowance.Rate; r > 0 {
@@ -138,6 +148,7 @@ func (c *Core) Offer(now time.Duration, r Request) Decision {
 		}
 	}
 	c.load.add(r.Cost)
+	c.tide.arrive(float64(r.Cost))
 	c.meter(f, &r)
 	if r.Cost <= c.free() && c.waiting == c.parked && f.row.n == 0 && f.row.fits(r.Cost) && c.allows(r.Cost) {
 		c.counts.immediate++
@@ -148,6 +159,7 @@ func (c *Core) Offer(now time.Duration, r Request) Decision {
 		f.row.quota.spend(r.Cost)
 		return Decision{Verdict: Admitted, Share: c.take(f, r.Cost)}
 	}
+	c.tide.delay(float64(r.Cost))
 	if r.NoWait {
 		d := c.refuse(f, QueueFull)
 		c.counts.refused-- // who would not wait says nothing about how long the others should
@@ -236,6 +248,7 @@ func (c *Core) Release(now time.Duration, e End) {
 		}
 		return
 	}
+	c.tide.end(c.now)
 	c.inUse -= max(e.Cost, 1)
 	c.running--
 	if c.inUse < 0 || c.running < 0 {
@@ -349,6 +362,7 @@ func (c *Core) Settle(now time.Duration, s Settlement) {
 		}
 		ended += n
 	}
+	was := c.inUse
 	c.inUse += c.lent - s.Free
 	c.running += int(s.Admitted - ended)
 	if c.inUse < 0 || c.running < 0 {
@@ -357,6 +371,7 @@ func (c *Core) Settle(now time.Duration, s Settlement) {
 	c.lent = 0
 	c.counts.arrivals += uint64(s.Admitted)
 	c.counts.immediate += uint64(s.Admitted)
+	c.tide.settle(max(c.now, now), was, c.inUse, s.Admitted, ended)
 	c.meterLent(float64(s.Admitted))
 	if c.load.spread(c.lentAt, max(c.now, now), float64(s.Admitted)) {
 		c.roll()
@@ -369,12 +384,13 @@ func (c *Core) Settle(now time.Duration, s Settlement) {
 func (c *Core) Observe(now time.Duration, b *Batch) {
 	c.enter(now)
 	c.service.observe(c.now, b)
-	w := limit.Window{
-		Length: c.now - c.lawAt, Samples: b.Samples(), Mean: seconds(b.served.mean(0, 0)),
+	c.shown = c.window(b)
+	m := c.law.Next(c.limit, &c.shown)
+	if m.Mark {
+		c.tide.mark(c.now)
 	}
-	w.Own = seconds(w.Mean.Seconds() * (1 - b.served.away()))
-	c.lawAt = c.now
-	if n := min(max(c.law.Next(c.limit, w), 0), limit.Max); n != c.limit {
+	c.search = m.Search
+	if n := min(max(m.Limit, 0), limit.Max); n != c.limit {
 		c.setLimit(n)
 		return
 	}
@@ -386,6 +402,12 @@ func (c *Core) Observe(now time.Duration, b *Batch) {
 	}
 }
 
+// begin puts another law in force. What it is told begins with it.
+func (c *Core) begin(law limit.Law) {
+	c.law, c.search = law.Begin(c.cfg.Seed), false
+	c.tide.mark(c.now)
+}
+
 // SetLimit replaces the law by limit.Fixed(n).
 func (c *Core) SetLimit(now time.Duration, n int) error {
 	law := limit.Fixed(n)
@@ -393,7 +415,8 @@ func (c *Core) SetLimit(now time.Duration, n int) error {
 		return err
 	}
 	c.enter(now)
-	c.law, c.cfg.Limit = law, law
+	c.begin(law)
+	c.cfg.Limit = law
 	c.setLimit(n)
 	return nil
 }
@@ -401,6 +424,7 @@ func (c *Core) SetLimit(now time.Duration, n int) error {
 func (c *Core) setLimit(n int) {
 	if n != c.limit {
 		c.counts.limitChanges++
+		c.movedFrom, c.movedAt = c.limit, c.now
 		c.limit = n
 	}
 	c.derive()
@@ -420,8 +444,10 @@ func (c *Core) Reconfigure(now time.Duration, cfg Config) error {
 	}
 	c.enter(now)
 	n := c.limit
-	if cfg.Limit != c.law {
+	if cfg.Limit != c.cfg.Limit {
 		n, _ = cfg.Limit.Start()
+		c.cfg.Seed = cfg.Seed
+		c.begin(cfg.Limit)
 	}
 	if c.cfg.Order != Auto && cfg.Order == Auto {
 		c.setOrder(FIFO)

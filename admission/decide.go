@@ -152,8 +152,13 @@ func (c *Core) grant(cost int) {
 		}
 		c.draw(cost)
 	}
+	if c.inUse == 0 {
+		c.tide.endedAt = c.now
+	}
 	c.inUse += cost
 	c.running++
+	c.tide.admit(float64(cost), float64(c.inUse))
+	c.tide.peak = max(c.tide.peak, c.inUse)
 }
 
 // need is the service time that must fit a remaining budget.

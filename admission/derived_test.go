@@ -75,8 +75,8 @@ func TestCostKeepsTheObjective(t *testing.T) {
 // A law with a slice in it could not be compared with another.
 type incomparable struct{ _ []int }
 
-func (incomparable) Start() (int, error)        { return 1, nil }
-func (incomparable) Next(int, limit.Window) int { return 1 }
+func (incomparable) Start() (int, error)      { return 1, nil }
+func (incomparable) Begin(uint64) limit.State { return limit.Fixed(1) }
 
 func TestLawMustBeComparable(t *testing.T) {
 	if err := (Config{Limit: incomparable{}}).Validate(); err == nil {

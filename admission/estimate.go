@@ -30,12 +30,18 @@ const (
 // adding, so a driver may keep several and spare its callers a shared one.
 type Batch struct {
 	cells   [hist.N]cell
-	lo, hi  int     // cells[lo:hi] may be in use
-	samples float64 // service times in cells
-	size    float64 // sum of their sizes
-	served  held    // by requests that gave a service time
-	ended   held    // by all that ended, failed ones included
-	pairs   pairs   // some of the requests that gave a service time, with the size they offered
+	lo, hi  int      // cells[lo:hi] may be in use
+	samples float64  // service times in cells
+	size    float64  // sum of their sizes
+	served  held     // by requests that gave a service time
+	ended   held     // by all that ended, failed ones included
+	pairs   pairs    // some of the requests that gave a service time, with the size they offered
+	dropped float64  // requests that the resource refused
+	epochs  [2]taken // of the two latest epochs, by the parity of their tags
+
+	// Pressure is how short of processors the process was in the window: see
+	// limit.Window. Merge keeps the largest.
+	Pressure float64
 }
 
 // held is what requests held: their number, their cost, cost x seconds, and how much of
@@ -98,6 +104,13 @@ type Sample struct {
 	// Size, and how well sizes predict is judged by Offered, since the next requests are
 	// decided by theirs.
 	Size int
+
+	// Epoch is what Core.Epoch was when it was admitted.
+	Epoch uint32
+
+	// Dropped says that the resource refused it, being over a limit of its own: it is no
+	// service time, whatever Service is, and tells the law to ask for less.
+	Dropped bool
 }
 
 // Add counts a request whose size is what was offered and that was nowhere else: see
@@ -121,9 +134,18 @@ func (b *Batch) AddSample(s Sample) {
 	elsewhere := min(max(s.Elsewhere, 0), s.Hold)
 	one := held{1, float64(cost), s.Hold.Seconds() * float64(cost), elsewhere.Seconds() * float64(cost)}
 	b.ended.add(one)
+	of := taken{tag: s.Epoch, ended: float64(cost)}
+	if s.Dropped {
+		b.dropped++
+		of.dropped, s.Service = of.ended, 0
+	}
 	if s.Service <= 0 {
+		fold(&b.epochs, &of)
 		return
 	}
+	own := max(s.Service-elsewhere, 1).Seconds()
+	of.n, of.sum, of.sumsq, of.cost, of.weighted = 1, own, own*own, of.ended, own*of.ended
+	fold(&b.epochs, &of)
 	b.served.add(one)
 	b.size += float64(s.Size)
 	unit := float64(s.Service) / 1e9 / float64(s.Size)
@@ -146,6 +168,11 @@ func (b *Batch) AddSample(s Sample) {
 func (b *Batch) Merge(o *Batch) {
 	b.merge(o)
 	b.pairs.merge(&o.pairs)
+	b.dropped += o.dropped
+	for i := range o.epochs {
+		fold(&b.epochs, &o.epochs[i])
+	}
+	b.Pressure = max(b.Pressure, o.Pressure)
 }
 
 func (b *Batch) merge(o *Batch) {
@@ -172,6 +199,7 @@ func (b *Batch) Reset() {
 	b.lo, b.hi, b.samples, b.size = 0, 0, 0, 0
 	b.served, b.ended = held{}, held{}
 	b.pairs.reset()
+	b.dropped, b.epochs, b.Pressure = 0, [2]taken{}, 0
 }
 
 // Empty reports whether b holds nothing.

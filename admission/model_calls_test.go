@@ -47,6 +47,7 @@ func (m *model) cancel(p *place, why Reason) bool {
 func (m *model) setLimit(n int) {
 	if n != m.limit {
 		m.counts.limitChanges++
+		m.moved, m.movedFrom = m.now, m.limit
 	}
 	m.limit = n
 	m.dropAll(TooCostly, func(p *place) bool {
@@ -238,6 +239,10 @@ func (m *model) stats() Stats {
 		Arrivals: m.counts.arrivals, Immediate: m.counts.immediate, Dequeued: m.counts.dequeued,
 		Outcomes: m.counts.outcomes, Refusals: m.counts.refusals,
 		ExemptAdmitted: m.counts.exempt, LimitChanges: m.counts.limitChanges,
+		LimitFrom: m.movedFrom, LimitAsked: m.now - m.asked,
+	}
+	if s.LimitChanges > 0 {
+		s.LimitMoved = m.now - m.moved
 	}
 	if m.quota.Rate > 0 {
 		s.Allowance, s.AllowanceLeft = Quota{m.quota.Rate, m.quota.burst()}, m.allowed

@@ -199,6 +199,7 @@ func (d *duel) measure(enter func()) error {
 	d.core.Observe(d.now, &d.batch)
 	d.batch.Reset()
 	enter()
+	d.model.asked = d.model.now
 	return nil
 }
 

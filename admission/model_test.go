@@ -11,18 +11,21 @@ import (
 // who wait, searched for every question. It decides by itself; of the core it
 // knows only the numbers that were measured.
 type model struct {
-	cfg     Config         // with defaults
-	num     numbersInForce // those after the call, for all but the order
-	before  numbersInForce
-	now     time.Duration
-	limit   int
-	inUse   int
-	runs    int
-	lent    int
-	probe   int     // exempt requests in flight
-	quota   Quota   // the allowance in force
-	allowed float64 // of it, as of now
-	drain   bool
+	cfg       Config         // with defaults
+	num       numbersInForce // those after the call, for all but the order
+	before    numbersInForce
+	now       time.Duration
+	limit     int
+	inUse     int
+	asked     time.Duration // when the law last was
+	moved     time.Duration // when the limit last was
+	movedFrom int
+	runs      int
+	lent      int
+	probe     int     // exempt requests in flight
+	quota     Quota   // the allowance in force
+	allowed   float64 // of it, as of now
+	drain     bool
 
 	queue  []*place // in the order of offer
 	order  Order

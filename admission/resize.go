@@ -14,8 +14,14 @@ type Granted struct{}
 // Start returns 0: nothing is granted yet.
 func (Granted) Start() (int, error) { return 0, nil }
 
+// Begin returns the law itself, which has nothing to learn.
+func (g Granted) Begin(uint64) limit.State { return g }
+
 // Next returns the limit in force.
-func (Granted) Next(current int, _ limit.Window) int { return current }
+func (Granted) Next(current int, _ *limit.Window) limit.Move { return limit.Move{Limit: current} }
+
+// Why returns "": its group says why.
+func (Granted) Why() string { return "" }
 
 // String returns "granted by its group".
 func (Granted) String() string { return "granted by its group" }
@@ -32,7 +38,7 @@ const derivedWithin = 1.0 / 8
 // The limit is what the core goes by: rate, depth, predicted wait and the largest
 // cost. What others still run of it only has to depart first, as if it ran here.
 func (c *Core) Resize(now time.Duration, n, elsewhere int) {
-	if c.law != (Granted{}) {
+	if c.cfg.Limit != (Granted{}) {
 		panic("admission: a limit that is not Granted cannot be resized")
 	}
 	c.enter(now)

@@ -50,6 +50,12 @@ type Stats struct {
 	Refusals       [Reasons]uint64  // by Reason: rejected, expired and cancelled
 	ExemptAdmitted uint64           // not among Arrivals
 	LimitChanges   uint64
+
+	LimitWhy    string        // why the law last moved the limit, with the numbers; "" if it never has
+	LimitFrom   int           // what the limit was before that
+	LimitMoved  time.Duration // how long ago that was; 0 if it never has
+	LimitAsked  time.Duration // how long ago the law was last asked
+	LimitSearch bool          // the law does not know the capacity yet
 }
 
 // A Tally is about all tenants together.
@@ -74,6 +80,10 @@ func (c *Core) Stats(now time.Duration) Stats {
 		Arrivals: c.counts.arrivals, Immediate: c.counts.immediate, Dequeued: c.counts.dequeued,
 		Outcomes: c.counts.outcomes, Refusals: c.counts.refusals,
 		ExemptAdmitted: c.counts.exempt, LimitChanges: c.counts.limitChanges,
+		LimitWhy: c.law.Why(), LimitFrom: c.movedFrom, LimitAsked: c.now - c.lawAt, LimitSearch: c.search,
+	}
+	if c.counts.limitChanges > 0 {
+		s.LimitMoved = c.now - c.movedAt
 	}
 	if c.allowance.Rate > 0 {
 		s.Allowance, s.AllowanceLeft = c.derivation.Allowance, c.allowance.level(c.now)

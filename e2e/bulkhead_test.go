@@ -37,7 +37,15 @@ const doorStart = 256
 
 func (door) Start() (int, error) { return doorStart, nil }
 
-func (d door) Next(current int, w limit.Window) int {
+func (d door) Begin(uint64) limit.State { return d }
+
+func (door) Why() string { return "" }
+
+func (d door) Next(current int, w *limit.Window) limit.Move {
+	return limit.Move{Limit: d.next(current, w)}
+}
+
+func (d door) next(current int, w *limit.Window) int {
 	took := w.Own
 	if d.blind {
 		took = w.Mean

@@ -1,18 +1,15 @@
 // Package limit has the laws that set how many units of cost may run at once.
 //
-// A law is a value that describes; it keeps no state, so two limiters may share
-// one. The state is a number, the limit in force, and belongs to the admission
-// core, which hands it to the law with what a window showed and takes the next
-// one back.
+// A Law is a value that describes: its type and its constants. It keeps no state, so
+// two limiters may share one. Each limiter has a State of its own, which the law begins
+// and which answers, after every window of measurements, with the limit for the next.
 //
-// Laws are pure: no clock, no randomness of their own, no goroutine. The same
-// windows give the same limits, in production and in a simulation.
+// Laws are pure: no clock, no goroutine, and no randomness but what follows from the
+// seed that they are begun with. The same windows give the same limits, in production
+// and in a simulation.
 package limit
 
-import (
-	"fmt"
-	"time"
-)
+import "fmt"
 
 // Max is the largest limit there is. A slot is a request in flight in one
 // process; a million of them is past what any resource behind one limiter
@@ -20,27 +17,42 @@ import (
 const Max = 1 << 20
 
 // A Law decides the limit, in units of cost. Laws are comparable with ==: a
-// configuration that is read again with an equal law keeps the limit in force.
+// configuration that is read again with an equal law keeps the limit in force and
+// all that has been learnt.
 type Law interface {
 	// Start returns the limit before anything has been measured. An error
 	// states in one sentence which constant is out of range.
 	Start() (int, error)
 
-	// Next returns the limit for the next window, given the limit in force
-	// and what the last window showed. The core clamps it to [0, Max].
-	Next(current int, w Window) int
+	// Begin returns the state of one limiter. It is called only on a law whose Start has
+	// no error. What is random in a law, so that the instances of a service do not all do
+	// the same at the same time, follows from seed.
+	Begin(seed uint64) State
 }
 
-// A Window is what the core measured between two decisions of a law.
-type Window struct {
-	Length  time.Duration // how long it was
-	Samples int           // service times in it; failed and cancelled work gives none
-	Mean    time.Duration // mean time that a unit of cost was held by them, 0 without samples
+// A State is a law at work in one limiter. It is not safe for concurrent use.
+type State interface {
+	// Next returns the limit for the next window, given the limit in force and what the
+	// last window showed. The core clamps it to [0, Max]. w is not to be kept.
+	Next(current int, w *Window) Move
 
-	// Own is Mean without the time that the work spent waiting for, or in, something that
-	// has a limit of its own: the signal of a law that looks for contention. A slow
-	// dependency makes Mean longer, and fewer slots here would not make that shorter.
-	Own time.Duration
+	// Why says, in a line and with the numbers, why the limit last moved, or "" if it
+	// never has.
+	Why() string
+}
+
+// A Move is what a law answers with.
+type Move struct {
+	Limit int // for the next window
+
+	// Mark ends the current epoch: what is admitted from now on is another one. See
+	// Window.Epochs.
+	Mark bool
+
+	// Search says that the capacity is not known yet and the limit may be far below it. The
+	// queue then stays as deep as the deadline allows: what looks like an overload may be
+	// the limit alone.
+	Search bool
 }
 
 // Fixed is the law of a limit that someone measured or was told: it stays.
@@ -58,8 +70,14 @@ func (f Fixed) Start() (int, error) {
 	return int(f), nil
 }
 
+// Begin returns the limit itself, which has nothing to learn.
+func (f Fixed) Begin(uint64) State { return f }
+
 // Next returns the limit itself, whatever the window showed.
-func (f Fixed) Next(int, Window) int { return int(f) }
+func (f Fixed) Next(int, *Window) Move { return Move{Limit: int(f)} }
+
+// Why returns "": it never moves.
+func (f Fixed) Why() string { return "" }
 
 // String returns "fixed(60)".
 func (f Fixed) String() string { return fmt.Sprintf("fixed(%d)", int(f)) }

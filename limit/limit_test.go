@@ -47,8 +47,8 @@ func TestFixedStays(t *testing.T) {
 		{Length: time.Second, Samples: 1000, Mean: time.Hour},
 		{Length: -1, Samples: -1, Mean: math.MaxInt64},
 	} {
-		if n := limit.Fixed(60).Next(7, w); n != 60 {
-			t.Errorf("Fixed(60) moved to %d after %+v", n, w)
+		if m := limit.Fixed(60).Begin(1).Next(7, &w); m != (limit.Move{Limit: 60}) {
+			t.Errorf("Fixed(60) moved to %+v after %+v", m, w)
 		}
 	}
 }

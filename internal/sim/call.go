@@ -29,6 +29,7 @@ type call struct {
 	within   time.Duration // of all attempts; never without one
 	service  time.Duration // its own work at the tier
 	start    time.Duration // when it got its slot
+	epoch    uint32        // of its limiter then
 	began    time.Duration // when the resource began to work on it
 	parted   time.Duration // when it sent its sub-requests
 	patience time.Duration // how long a CoDel lets it wait

@@ -221,6 +221,14 @@ func (in *instance) reset(now time.Duration) {
 		in.queue.reset(now)
 		return
 	}
-	in.core, _ = admission.New(*in.tier.Policy.Core) // as it was made before
+	in.seed++
+	in.core, _ = admission.New(in.config()) // as it was made before
 	in.due = never
+}
+
+// config is that of its core, with a seed of its own.
+func (in *instance) config() admission.Config {
+	cfg := *in.tier.Policy.Core
+	cfg.Seed = in.seed
+	return cfg
 }

@@ -151,8 +151,10 @@ func TestWhenTheCoreLooks(t *testing.T) {
 // widens is a law that lets one run at first, and two once it has been asked.
 type widens struct{}
 
-func (widens) Start() (int, error)        { return 1, nil }
-func (widens) Next(int, limit.Window) int { return 2 }
+func (widens) Start() (int, error)                { return 1, nil }
+func (widens) Begin(uint64) limit.State           { return widens{} }
+func (widens) Next(int, *limit.Window) limit.Move { return limit.Move{Limit: 2} }
+func (widens) Why() string                        { return "" }
 
 // Whom the core lets in when it looks has its slot at that instant.
 func TestDecidedByTheLaw(t *testing.T) {

@@ -100,9 +100,13 @@ type hears struct{ last limit.Window }
 
 func (*hears) Start() (int, error) { return 600, nil }
 
-func (h *hears) Next(now int, w limit.Window) int {
+func (h *hears) Begin(uint64) limit.State { return h }
+
+func (h *hears) Next(now int, w *limit.Window) limit.Move {
 	if w.Samples > 0 {
-		h.last = w
+		h.last = *w
 	}
-	return now
+	return limit.Move{Limit: now}
 }
+
+func (*hears) Why() string { return "" }

@@ -267,6 +267,9 @@ func (w *world) watch(c *call) {
 func (w *world) admit(c *call) {
 	t := c.tier
 	c.start = w.now
+	if c.in.core != nil {
+		c.epoch = c.in.core.Epoch()
+	}
 	t.inUse++
 	t.result.PeakInUse = max(t.result.PeakInUse, t.inUse)
 	if c.counted {
@@ -336,7 +339,7 @@ func (w *world) conclude(c *call, ok bool) {
 	t.inUse--
 	held := w.now - c.start
 	if in.core != nil {
-		m := admission.Sample{Hold: held, Cost: c.toldCost, Offered: c.toldSize, Size: c.size}
+		m := admission.Sample{Hold: held, Cost: c.toldCost, Offered: c.toldSize, Size: c.size, Epoch: c.epoch}
 		if c.state == spreads { // its sub-requests meet limiters of their own
 			m.Elsewhere = w.now - c.parted
 		}

@@ -58,6 +58,7 @@ type instance struct {
 	tier    *tier
 	index   int32
 	core    *admission.Core // or nil, and then
+	seed    uint64          // of its law
 	queue   *queue
 	batch   admission.Batch
 	window  time.Duration // between two Observe
@@ -151,7 +152,8 @@ func (w *world) newTier(i int, seed uint64) (*tier, error) {
 		if b := t.Policy.Baseline; b != nil {
 			in.queue = &queue{Baseline: *b, begun: *b}
 		} else {
-			core, err := admission.New(*t.Policy.Core)
+			in.seed = seed + uint64(i)<<32 + uint64(n)<<8
+			core, err := admission.New(in.config())
 			if err != nil {
 				return nil, err
 			}

@@ -1,0 +1,175 @@
+package admission
+
+import (
+	"math"
+	"time"
+
+	"github.com/goodput/goodput/limit"
+)
+
+// What the law of the limit is told: sums over the window since it was last asked, and over
+// the two latest epochs. An epoch begins when the law says so, every request carries the
+// one in which it was admitted, and so its service time is compared with the limit that
+// was in force then. The sums of the ends come with a Batch, those of the arrivals and
+// grants are kept here.
+
+// taken is what the requests of one epoch took.
+type taken struct {
+	tag            uint32  // of the epoch
+	ended, dropped float64 // units of cost
+	n, sum, sumsq  float64 // service times, their own part, seconds
+	cost, weighted float64 // their units of cost, and the sum of time x cost
+}
+
+func (t *taken) add(o *taken) {
+	t.ended += o.ended
+	t.dropped += o.dropped
+	t.n += o.n
+	t.sum += o.sum
+	t.sumsq += o.sumsq
+	t.cost += o.cost
+	t.weighted += o.weighted
+}
+
+// fold adds o to the one of two that is of the same epoch, or puts it in the place of an
+// older one. What is older than both is dropped.
+func fold(two *[2]taken, o *taken) {
+	if o.ended == 0 {
+		return
+	}
+	t := &two[o.tag&1]
+	switch since := int32(o.tag - t.tag); {
+	case since > 0:
+		*t = *o
+	case since == 0:
+		t.add(o)
+	}
+}
+
+// An epoch is what arrived and was granted in one.
+type epoch struct {
+	begun, over       time.Duration
+	admitted, current float64 // units of cost, and the sum of units in use at each of them
+	arrived, delayed  float64 // units of cost
+	taken             taken
+}
+
+// A tide is what is measured for the law.
+type tide struct {
+	open    [2]epoch // the current one and the one before
+	peak    int      // units in use at once since the law was asked
+	arrived float64
+	delayed float64
+	endedAt time.Duration // when something last ended, or nothing was in flight
+	quiet   time.Duration
+}
+
+// Epoch returns the tag of the current epoch: a driver keeps it with each request that is
+// admitted and hands it back in Sample.Epoch. It changes in Observe and Reconfigure alone.
+func (c *Core) Epoch() uint32 { return c.tide.open[0].taken.tag }
+
+// arrive counts what is offered, and what of it is not admitted at once.
+func (t *tide) arrive(cost float64) {
+	t.arrived += cost
+	t.open[0].arrived += cost
+}
+
+func (t *tide) delay(cost float64) {
+	t.delayed += cost
+	t.open[0].delayed += cost
+}
+
+// admit counts cost units that were granted while inUse were in use, those included.
+func (t *tide) admit(cost, inUse float64) {
+	e := &t.open[0]
+	e.admitted += cost
+	e.current += cost * inUse
+}
+
+// end counts that something ended at now.
+func (t *tide) end(now time.Duration) {
+	t.quiet = max(t.quiet, now-t.endedAt)
+	t.endedAt = now
+}
+
+// settle counts what became of lent slots, of which was units were in use before and is
+// are now: in between it went from one to the other in a way that nobody has seen.
+func (t *tide) settle(now time.Duration, was, is int, admitted, ended int64) {
+	t.arrive(float64(admitted))
+	t.admit(float64(admitted), max(float64(was+is)/2, 1))
+	t.peak = max(t.peak, is)
+	if ended > 0 || was == 0 {
+		t.endedAt = now // when in between, nobody knows
+	}
+}
+
+// mark begins another epoch.
+func (t *tide) mark(now time.Duration) {
+	t.open[0].over = now
+	t.open[1] = t.open[0]
+	t.open[0] = epoch{begun: now, taken: taken{tag: t.open[1].taken.tag + 1}}
+}
+
+// window returns what the law is told, and begins the next window.
+func (c *Core) window(b *Batch) limit.Window {
+	t := &c.tide
+	if c.inUse == 0 {
+		t.endedAt = c.now
+	}
+	w := limit.Window{
+		Length: c.now - c.lawAt, Objective: c.cfg.Objective,
+		Arrived: t.arrived, Delayed: t.delayed, Peak: t.peak, Running: c.inUse,
+		Ended: int(b.ended.n), Dropped: int(b.dropped), Samples: b.Samples(), Mean: seconds(b.served.mean(0, 0)),
+		Quiet: max(t.quiet, c.now-t.endedAt), Pressure: b.Pressure,
+	}
+	w.Own = seconds(w.Mean.Seconds() * (1 - b.served.away()))
+	if c.batch = b; b.samples > 0 {
+		w.Times = c.times
+	}
+	for i := range t.open {
+		e := &t.open[i]
+		for j := range b.epochs {
+			if o := &b.epochs[j]; o.ended > 0 && o.tag == e.taken.tag {
+				e.taken.add(o)
+			}
+		}
+		w.Epochs[i] = e.show(c.now, i == 0)
+	}
+	c.lawAt = c.now
+	t.arrived, t.delayed, t.peak, t.quiet = 0, 0, c.inUse, 0
+	return w
+}
+
+// show is e in the words of the law.
+func (e *epoch) show(now time.Duration, current bool) limit.Epoch {
+	over := e.over
+	if current {
+		over = now
+	}
+	k := &e.taken
+	s := limit.Epoch{
+		Length: over - e.begun, Age: now - (e.begun+over)/2,
+		Admitted: e.admitted, Arrived: e.arrived, Delayed: e.delayed,
+		Ended: k.ended, Dropped: k.dropped, Samples: k.n, Served: k.cost,
+	}
+	if e.admitted > 0 {
+		s.InFlight = e.current / e.admitted
+	}
+	if k.n > 0 {
+		s.Mean = seconds(k.weighted / k.cost)
+		mean := k.sum / k.n
+		s.Spread = seconds(math.Sqrt(max(k.sumsq/k.n-mean*mean, 0)))
+	}
+	return s
+}
+
+// each yields the mean and the number of the service times of each bucket of the batch at
+// hand.
+func (c *Core) each(yield func(time.Duration, float64) bool) {
+	b := c.batch
+	for i := b.lo; i < b.hi; i++ {
+		if c := &b.cells[i]; c.n > 0 && !yield(seconds(c.sum/c.n), c.n) {
+			return
+		}
+	}
+}
