@@ -14,7 +14,7 @@ type Auto struct {
 
 const (
 	autoFrom = 20
-	autoMax   = 10_000
+	autoMax  = 10_000
 )
 
 func (a Auto) withDefaults() Auto {
