@@ -50,15 +50,5 @@ func (a Auto) Start() (int, error) {
 	return d.From, nil
 }
 
-// Begin returns the state of one limiter.
-func (a Auto) Begin(seed uint64) State { return &auto{Auto: a.withDefaults()} }
-
 // String returns "auto".
 func (a Auto) String() string { return "auto" }
-
-// An auto is an Auto at work.
-type auto struct{ Auto }
-
-func (s *auto) Next(current int, w *Window) Move { return Move{Limit: current} }
-
-func (s *auto) Why() string { return "" }
