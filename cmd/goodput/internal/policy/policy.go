@@ -15,7 +15,6 @@ import (
 
 	"github.com/goodput/goodput/admission"
 	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
-	"github.com/goodput/goodput/limit"
 )
 
 // A Policy is a limiter with the deadlines that it takes its requests to have.
@@ -50,7 +49,9 @@ var (
 func (p *Policy) Read(m *strictyaml.Map) {
 	c := &p.Limiter
 	if n := m.Get("limit"); n.Present() {
-		c.Limit = limit.Fixed(n.Whole(1, limit.Max))
+		if law := readLimit(n); law != nil {
+			c.Limit = law
+		}
 	}
 	set(&c.Allowance, m.Get("allowance"), allowance)
 	set(&c.Objective, m.Get("objective"), span)

@@ -1,0 +1,156 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
+	"github.com/goodput/goodput/limit"
+)
+
+// A limit is a number, for a resource whose size is known, or a law that finds one,
+// by its name or with its constants. In a file
+//
+//	limit: 60
+//	limit: auto
+//	limit: {law: auto, from: 50, min: 10, max: 200}
+//
+// and on a command line, where braces and spaces would need quotes,
+//
+//	--limit 60
+//	--limit auto
+//	--limit auto:from=50,min=10,max=200
+//
+// are the same: the second form is read as the first one.
+
+// laws are those that find a limit, by their names.
+var laws = []struct {
+	name string
+	read func(m *strictyaml.Map) limit.Law // the constants that m has, the law's defaults for the others
+}{
+	{"auto", func(m *strictyaml.Map) limit.Law {
+		var l limit.Auto
+		for key, field := range map[string]*int{"from": &l.From, "min": &l.Min, "max": &l.Max} {
+			set(field, m.Get(key), units)
+		}
+		return l
+	}},
+}
+
+// LawNames returns the names of the laws that find a limit.
+func LawNames() []string {
+	names := make([]string, len(laws))
+	for i, l := range laws {
+		names[i] = l.name
+	}
+	return names
+}
+
+func units(n strictyaml.Node) int { return int(n.Whole(1, limit.Max)) }
+
+// readLimit returns nil if it cannot read n, which is then an error of the file.
+func readLimit(n strictyaml.Node) limit.Law {
+	names := LawNames()
+	if !n.IsMap() {
+		if i := slices.Index(names, n.Raw()); i >= 0 {
+			return laws[i].read(n.Empty())
+		}
+		number := n.WholeOr(1, limit.Max, strings.Join(names, ", ")+", or one of these with its constants, such as {law: auto, max: 200}")
+		if number == 0 {
+			return nil
+		}
+		return limit.Fixed(number)
+	}
+	m := n.Map()
+	name := m.Need("law", "auto")
+	i := name.Word(names...)
+	if !m.Sound() {
+		return nil // of which law the other keys are, nobody knows
+	}
+	law := laws[i].read(m)
+	m.Done()
+	if !m.Sound() {
+		return nil
+	}
+	if _, err := law.Start(); err != nil {
+		m.Blame(err.Error())
+		return nil
+	}
+	return law
+}
+
+// A Limit is a limit on a command line.
+type Limit struct {
+	Law  limit.Law
+	text string
+}
+
+// String returns the limit as it was given.
+func (l Limit) String() string { return l.text }
+
+// Fixed returns the number that the limit is; 0 if a law finds it.
+func (l Limit) Fixed() int { return Number(l.Law) }
+
+// Number returns the number that a law is; 0 if it finds one.
+func Number(law limit.Law) int {
+	n, _ := law.(limit.Fixed)
+	return int(n)
+}
+
+// maxFlag is longer than every constant of a law can make it.
+const maxFlag = 200
+
+// UnmarshalText parses "60", "auto" and "auto:from=50,max=200".
+func (l *Limit) UnmarshalText(text []byte) error {
+	value, err := inFile(string(text))
+	if err != nil {
+		return err
+	}
+	f, err := strictyaml.Parse("limit", []byte("limit: "+value))
+	if err != nil {
+		return first(err)
+	}
+	m := f.Root()
+	law := readLimit(m.Get("limit"))
+	m.Done()
+	if err := f.Err(); err != nil {
+		return first(err)
+	}
+	l.Law, l.text = law, string(text)
+	return nil
+}
+
+// inFile returns what a file has for the text of a flag.
+func inFile(text string) (string, error) {
+	odd := strings.ContainsFunc(text, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_.%+-:=,", r))
+	})
+	name, constants, has := strings.Cut(text, ":")
+	if text == "" || odd || len(text) > maxFlag || !has && strings.ContainsAny(text, "=,") {
+		return "", fmt.Errorf("%.60q is not a limit: a number such as 60, auto, or a law with its constants, such as auto:max=200", text)
+	}
+	if !has {
+		return text, nil
+	}
+	keys := []string{"law: " + name}
+	for c := range strings.SplitSeq(constants, ",") {
+		key, value, ok := strings.Cut(c, "=")
+		if !ok || key == "" || value == "" || strings.ContainsAny(c, ":") {
+			return "", fmt.Errorf("%q of %q is not a constant with a value, such as max=200", c, text)
+		}
+		keys = append(keys, key+": "+value)
+	}
+	return "{" + strings.Join(keys, ", ") + "}", nil
+}
+
+// first is the first sentence about a file that a flag was made to be. Whoever prints
+// it begins with the name of the flag.
+func first(err error) error {
+	all := (*strictyaml.Errors)(nil)
+	if !errors.As(err, &all) || len(all.Problems) == 0 {
+		return err
+	}
+	return errors.New(strings.TrimPrefix(all.Problems[0].Sentence, "limit "))
+}
