@@ -28,6 +28,13 @@ type Config struct {
 	// resource whose size is known. Required.
 	Limit limit.Law
 
+	// Pressure is an extra brake for a service whose bottleneck is the processor: a law
+	// that adapts does not raise the limit from a level of 0.8 on and lowers it beyond 1.
+	// See package pressure, which says as well when not to use it. Where it has nothing to
+	// say the limiter goes on without, and Stats and Explain say that. A fixed limit stays,
+	// and shows the level. nil, the default, for none.
+	Pressure Signal
+
 	// Allowance is a rate of cost, with a burst, that all requests together may have
 	// beside the limit: for somebody else's API that takes so many calls per second. It
 	// is full at first. Who is over it waits in the queue, which is as deep as the lower
@@ -120,6 +127,9 @@ func (c Config) Validate() error {
 			return fmt.Errorf("name %q has a character that cannot be printed", c.Name)
 		}
 	}
+	if err := validSignal(c.Pressure); err != nil {
+		return err
+	}
 	return c.core().Validate()
 }
 
@@ -169,6 +179,7 @@ type settings struct {
 	objective time.Duration  // with its default
 	maxBytes  int64          // with its default
 	window    time.Duration  // between two calls of Observe
+	pressure  *gauge         // of cfg.Pressure, nil without it
 }
 
 func newSettings(cfg Config) *settings {
@@ -189,6 +200,7 @@ func newSettings(cfg Config) *settings {
 		rows:      rows,
 		objective: d.Objective,
 		maxBytes:  d.MaxBytes,
+		pressure:  newGauge(cfg.Pressure),
 		// Eight windows in an objective: a change of the service time is seen
 		// well before somebody who is admitted under the old one is late.
 		// 5 ms keeps the cost of a window (about 2 µs) below 0.1 % of a core;

@@ -60,6 +60,7 @@ func (l *Limiter) Explain() string {
 	fmt.Fprintf(&b, "; order %v\n", s.Order)
 	fmt.Fprintf(&b, "  load     %.2f over the last %v, fading: %.0f/s offered, %.0f/s can be served\n",
 		s.Load, s.Derivation.Objective, s.Demand, s.Capacity)
+	explainPressure(&b, &s)
 	explainShares(&b, &s, &cfg, l.Tenants(explained))
 	fmt.Fprintf(&b, "  ended    %d of %d arrivals%s\n", ended(&s), s.Arrivals, counts(s.Outcomes[:], func(i int) string { return Outcome(i).String() }))
 	if refused := counts(s.Refusals[:], func(i int) string { return Reason(i).String() }); refused != "" {

@@ -177,11 +177,13 @@ func (l *Limiter) endWindow(now time.Duration) {
 	if length < l.settings.Load().window || !r.start.CompareAndSwap(start, int64(now)) {
 		return
 	}
+	pressure := l.settings.Load().pressure.read() // no lock is held, and nothing is gathered yet
 	b := r.spare.Swap(nil)
 	if b == nil {
 		b = new(admission.Batch)
 	}
 	r.gather(b)
+	b.Pressure = pressure
 	r.turn.Store(turnAt(time.Now()))
 	now = l.enter()
 	l.observeCall(now, b)

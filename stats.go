@@ -39,6 +39,14 @@ type Stats struct {
 	// and Demand how much is offered, refused work included: Demand / Capacity is what an
 	// autoscaler needs, because shedding hides load from the CPU.
 	Capacity, Demand float64
+
+	// Pressure is the level of Config.Pressure that the law was told last: 0 to 100, and 1
+	// is too much. PressureAbsent says that there is none, because the signal has nothing
+	// to say. PressureSays is the line with its numbers, or why it has none, and ""
+	// without a signal.
+	Pressure       float64
+	PressureAbsent bool
+	PressureSays   string
 }
 
 // Stats returns a snapshot. It costs a few microseconds and copies about 10 KB:
@@ -67,6 +75,7 @@ func (l *Limiter) Stats() Stats {
 		s.Stats, s.Shadow = l.real.stats(core), core
 	}
 	l.leave(now)
+	l.settings.Load().pressure.tell(&s)
 	for o := range s.Service {
 		s.Service[o] = l.rec.histogram(Outcome(o))
 	}
