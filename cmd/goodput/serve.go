@@ -19,15 +19,15 @@ import (
 	"github.com/goodput/goodput/cmd/goodput/internal/build"
 	"github.com/goodput/goodput/cmd/goodput/internal/flags"
 	"github.com/goodput/goodput/cmd/goodput/internal/metrics"
+	"github.com/goodput/goodput/cmd/goodput/internal/policy"
 	"github.com/goodput/goodput/cmd/goodput/internal/proxy"
 	"github.com/goodput/goodput/cmd/goodput/internal/watch"
-	"github.com/goodput/goodput/limit"
 )
 
 // serveCmd protects a service.
 type serveCmd struct {
 	Upstream  string        `placeholder:"URL" help:"The service to protect: http://, https:// or h2c://. Required."`
-	Limit     flags.Count   `placeholder:"N" help:"Requests that the service can run at once: its workers, threads or connections. Required."`
+	Limit     policy.Limit  `placeholder:"LIMIT" default:"auto" help:"Requests that the service runs at once: auto finds how many it can, auto:min=10,max=200 does so within bounds, 60 is a number that you know (${default}). See above for when to give one."`
 	Objective flags.Span    `placeholder:"DURATION" default:"1s" help:"Latency that 99% of the admitted requests must meet, waiting included. It sizes the queue (${default})."`
 	Listen    flags.Address `placeholder:"ADDRESS" default:":8080" help:"Where clients connect, in HTTP/1.1 or HTTP/2 without TLS (${default})."`
 	Admin     flags.Address `placeholder:"ADDRESS" default:"127.0.0.1:8431" help:"Where probes, metrics and state are, or off (${default})."`
@@ -47,6 +47,21 @@ type serveCmd struct {
 	upstream *url.URL
 }
 
+// Help is what kong prints below the one line.
+func (serveCmd) Help() string {
+	return `A request that the service can answer in time is passed on, at once or after a short wait; any other is refused at the door.
+
+  goodput serve --upstream http://127.0.0.1:9000 --objective 400ms
+
+How many run at once is found while it runs, from how the service answers: the answers show whether one more request in it makes the others slower. It begins with 20 and has the service's number after some seconds of more load than that; while there is less, nothing needs to be found. Give a number instead, --limit 60,
+
+  - if the size is known and does not change: workers, threads, connections of a pool;
+  - if fewer than about 10 requests a second end: there is too little to learn from;
+  - with --observe: where everything runs at once, nothing shows what a limit would do.
+
+--limit auto:max=200 never goes above what a dependency was sized for, and auto:from=100 begins there.`
+}
+
 // Validate is called by kong and states what is wrong in one sentence.
 func (c *serveCmd) Validate() error {
 	if c.Upstream == "" {
@@ -58,9 +73,6 @@ func (c *serveCmd) Validate() error {
 	}
 	if err := proxy.CheckUpstream(u); err != nil {
 		return fmt.Errorf("--%w", err) // --upstream "..." has no scheme
-	}
-	if c.Limit == 0 {
-		return errors.New("--limit is required: how many requests the service can run at once, for example its number of workers: --limit 60")
 	}
 	if c.DeadlineCap != 0 && c.Deadline > c.DeadlineCap {
 		return fmt.Errorf("--deadline %v is longer than --deadline-cap %v: no request may have it", c.Deadline.Duration(), c.DeadlineCap.Duration())
@@ -74,7 +86,7 @@ func (c *serveCmd) Validate() error {
 
 func (c *serveCmd) limiter() goodput.Config {
 	return goodput.Config{
-		Limit:     limit.Fixed(c.Limit),
+		Limit:     c.Limit.Law,
 		Objective: c.Objective.Duration(),
 		Service:   c.Service.Duration(),
 		MaxItems:  int(c.MaxWaiting),
@@ -97,8 +109,9 @@ func (c *serveCmd) Run() error {
 		return err
 	}
 	defer s.close()
+	begins, _ := c.Limit.Law.Start() // validated
 	log.Info("serving", "addr", s.addr(), "admin", s.adminAddr(), "upstream", c.upstream.Redacted(),
-		"limit", int(c.Limit), "objective_seconds", c.Objective.Duration().Seconds(), "observe", c.Observe,
+		"limit", begins, "law", fmt.Sprint(c.Limit.Law), "objective_seconds", c.Objective.Duration().Seconds(), "observe", c.Observe,
 		"version", build.Read().Version)
 
 	select {

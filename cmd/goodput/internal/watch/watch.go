@@ -3,7 +3,9 @@
 //
 // Once a second it compares two snapshots and writes
 //
-//	derived depth      at the start, and when the arithmetic has changed
+//	derived depth      at the start, and when the arithmetic has changed; a law that
+//	                   tries what is next to its limit all the time does not fill
+//	                   the log with it: only half more, or a third less, is a line
 //	overload began     with the first second that refused somebody for want of
 //	                   capacity; a deadline that had passed, a drain or a body
 //	                   that is too large are no overload
@@ -33,6 +35,11 @@ const (
 	// material is the relative change of the derived depth that is worth a
 	// line. The estimate of a p99 moves by some percent on its own.
 	material = 0.1
+
+	// far is that for a limit that a law moves, and for the depth that follows it. To know
+	// whether one more makes the others slower a law runs one more now and then: a tenth
+	// up or down is how it works, a third is another capacity.
+	far = 1.0 / 3
 )
 
 // A Watcher watches one limiter. Its methods are called by one goroutine.
@@ -68,14 +75,14 @@ func (w *Watcher) Run(ctx context.Context, lim *goodput.Limiter) {
 // the derivation.
 func (w *Watcher) Step(now time.Time, s goodput.Stats) {
 	log := w.log.With("limiter", s.Name)
-	if w.at.IsZero() || changed(w.told, s.Derivation) {
+	if w.at.IsZero() || changed(w.told, s.Derivation, s.LimitWhy != "") {
 		w.told = s.Derivation
 		level := slog.LevelInfo
 		if !s.Derivation.Reachable || s.Derivation.Drifted {
 			level = slog.LevelWarn
 		}
 		log.Log(context.Background(), level, "derived depth",
-			"limit", s.Limit, "derived_depth", s.Derivation.Depth, "derivation", s.Derivation.String())
+			append([]any{"limit", s.Limit, "derived_depth", s.Derivation.Depth, "derivation", s.Derivation.String()}, why(s)...)...)
 	}
 	if !w.at.IsZero() {
 		w.shedding(log, now, s)
@@ -83,13 +90,29 @@ func (w *Watcher) Step(now time.Time, s goodput.Stats) {
 	w.last, w.at = s, now
 }
 
-// changed reports whether b says something that a did not.
-func changed(a, b goodput.Derivation) bool {
-	if a.Limit != b.Limit || a.Objective != b.Objective || a.Reachable != b.Reachable || a.Drifted != b.Drifted {
+// changed reports whether b says something that a did not, of a limit that a law moves or
+// of one that stands.
+func changed(a, b goodput.Derivation, moves bool) bool {
+	if a.Objective != b.Objective || a.Reachable != b.Reachable || a.Drifted != b.Drifted {
 		return true
 	}
-	diff := float64(b.Depth - a.Depth)
-	return max(diff, -diff) > material*float64(max(a.Depth, b.Depth))
+	if moves {
+		return apart(a.Limit, b.Limit, far) || apart(a.Depth, b.Depth, far)
+	}
+	return a.Limit != b.Limit || apart(a.Depth, b.Depth, material)
+}
+
+// apart reports whether the smaller of two is below the larger by more than a share.
+func apart(a, b int, share float64) bool {
+	return float64(max(a, b)-min(a, b)) > share*float64(max(a, b))
+}
+
+// why is what the law says about its limit, if it has one to explain.
+func why(s goodput.Stats) []any {
+	if s.LimitWhy == "" {
+		return nil
+	}
+	return []any{"limit_why", s.LimitWhy}
 }
 
 func (w *Watcher) shedding(log *slog.Logger, now time.Time, s goodput.Stats) {

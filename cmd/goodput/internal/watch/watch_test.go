@@ -71,6 +71,27 @@ func TestStory(t *testing.T) {
 	step("by 16 % of what was told", `msg="derived depth"; derived_depth=240`)
 	s.Derivation.Drifted = true
 	step("drifted", `msg="derived depth"; level=WARN`)
+	s.Limit, s.Derivation.Limit = 61, 61
+	step("somebody set the limit", `msg="derived depth"; limit=61`)
+	if strings.Contains(buf.String(), "limit_why") {
+		t.Errorf("nothing moved by itself: %s", buf.String())
+	}
+
+	// A law that moves the limit tries what is next to it all the time.
+	move := func(limit, depth int) {
+		s.Limit, s.Derivation.Limit, s.Derivation.Depth = limit, limit, depth
+		s.LimitWhy = "one more makes the others slower"
+	}
+	move(66, 264)
+	step("a tenth up")
+	move(91, 364)
+	step("to a third of what it is now: 61 is two thirds of 91.5, and 240 of 360", `msg="derived depth"; limit=91; limit_why="one more`)
+	move(61, 243)
+	step("back by a third of it, less a little: 60.67 is two thirds of 91")
+	move(60, 243)
+	step("by more", `msg="derived depth"; limit=60`)
+	move(60, 161)
+	step("the depth alone: 162 is two thirds of 243", `msg="derived depth"; derived_depth=161`)
 }
 
 // In observe mode nobody is refused; the shadow says who would have been.
