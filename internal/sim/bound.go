@@ -75,7 +75,7 @@ func (s Scenario) Ceilings(seed uint64) (Ceilings, error) {
 
 // ceil fills in the ceilings of one tier, which is bounded.
 func (w *world) ceil(c *Ceilings, g *gathered) {
-	slots := w.tiers[0].slots()
+	slots := w.tiers[0].fewest()
 	n := float64(len(g.jobs))
 	unit := c.Offered / min(c.Offered, c.Capacity) // a ratio is a share of the offered times this
 	sorted, fit := make([]float64, len(g.jobs)), 0
@@ -105,7 +105,8 @@ func (w *world) ceil(c *Ceilings, g *gathered) {
 	if len(g.jobs) == g.all {
 		span = w.result.Window
 	}
-	most, exact := theory.Clairvoyant(theory.Pool(w.straighten(g.jobs), g.widths, slots))
+	jobs, widths := w.pool(g)
+	most, exact := theory.Clairvoyant(theory.Pool(jobs, widths, slots))
 	rate := n / span.Seconds()
 	c.Clairvoyant = float64(most) / n * rate / min(rate, c.Capacity)
 	c.Exact = exact
@@ -174,19 +175,38 @@ func (w *world) memoryless() bool {
 		}
 	}
 	t := w.tiers[0]
-	return w.Trace == nil && t.time.still && t.Contention == Contention{} && !t.mortal && t.Instances <= 1
+	return w.Trace == nil && t.time.still && t.SlotSteps == nil && t.Contention == Contention{} && !t.mortal && t.Instances <= 1
+}
+
+// pool returns the jobs of g in the time of a resource that has always the fewest of its
+// slots. One that has twice as many does in the same time twice as much: for all jobs
+// together time passes twice as fast, though not for one of them, which still has to
+// fit its window on one slot.
+func (w *world) pool(g *gathered) ([]theory.Job, []int) {
+	t := w.tiers[0]
+	jobs := w.straighten(g.jobs, &t.Speed)
+	if t.SlotSteps == nil {
+		return jobs, g.widths
+	}
+	all := w.straighten(g.jobs, t.together())
+	kept, widths := make([]theory.Job, 0, len(all)), make([]int, 0, len(all))
+	for i, j := range jobs {
+		if j.Service <= j.Deadline-j.Release {
+			kept, widths = append(kept, all[i]), append(widths, g.widths[i])
+		}
+	}
+	return kept, widths
 }
 
 // straighten returns the jobs in the time of a resource whose speed is always 1:
 // an instant becomes the work that could have been done until then. What fits into
 // a window fits as well in the one, however the speed has changed.
-func (w *world) straighten(jobs []theory.Job) []theory.Job {
-	t := w.tiers[0]
-	if t.time.still {
+func (w *world) straighten(jobs []theory.Job, speed *Speed) []theory.Job {
+	released := newTimeline(*speed, stream(w.result.Seed, streamSpeed, 0))
+	if released.still {
 		return jobs
 	}
 	out := make([]theory.Job, len(jobs))
-	released := newTimeline(t.Speed, stream(w.result.Seed, streamSpeed, 0))
 	for i, j := range jobs {
 		out[i].Release = released.work(j.Release)
 	}
@@ -196,7 +216,7 @@ func (w *world) straighten(jobs []theory.Job) []theory.Job {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(jobs[a].Deadline, jobs[b].Deadline) })
-	due := newTimeline(t.Speed, stream(w.result.Seed, streamSpeed, 0))
+	due := newTimeline(*speed, stream(w.result.Seed, streamSpeed, 0))
 	for _, i := range order {
 		out[i].Service = jobs[i].Service
 		out[i].Deadline = due.work(jobs[i].Deadline)

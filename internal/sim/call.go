@@ -36,6 +36,7 @@ type call struct {
 	bytes    int64
 	cost     int
 	width    int // units of a baseline's limit that it holds
+	slots    int // of the resource that it takes, while it works
 	size     int
 	toldCost int // what its limiter believes
 	toldSize int

@@ -51,8 +51,7 @@ func (w *world) capacity() {
 		if t.slots() == 0 || d.units == 0 {
 			continue
 		}
-		best := t.best(d.units / d.alone)
-		best *= newTimeline(t.Speed, stream(r.Seed, streamSpeed, i)).mean(w.Warmup, w.Length)
+		best := w.best(t, d.units/d.alone)
 		r.Tiers[i].Capacity = best / d.units * d.n
 		busiest[system[i]] = max(busiest[system[i]], offered*d.units/best)
 		if a := t.allowed(); a > 0 {
@@ -74,11 +73,28 @@ func (w *world) capacity() {
 	}
 }
 
-// best returns the most slots worth of work that the resource does at once, of
+// best returns the most slots worth of work that the resource of t does at once and at
+// the speed of 1, mean over the window.
+func (w *world) best(t *tier, each float64) float64 {
+	speed := newTimeline(t.Speed, stream(w.result.Seed, streamSpeed, t.index))
+	slots, from, sum := t.slots(), w.Warmup, 0.0
+	for _, s := range t.SlotSteps {
+		if at := min(s.At, w.Length); at > from {
+			sum += t.best(slots, each) * speed.mean(from, at) * float64(at-from)
+			from = at
+		}
+		slots = s.Slots
+	}
+	if from < w.Length {
+		sum += t.best(slots, each) * speed.mean(from, w.Length) * float64(w.Length-from)
+	}
+	return sum / float64(w.Length-w.Warmup)
+}
+
+// best returns the most slots worth of work that so many slots do at once, of
 // requests that take each of them, on average over their work: all slots, or
 // fewer where contention makes less more.
-func (t *tier) best(each float64) float64 {
-	slots := t.slots()
+func (t *tier) best(slots int, each float64) float64 {
 	if t.Contention == (Contention{}) {
 		return float64(slots)
 	}

@@ -178,10 +178,12 @@ func (w *world) kill(in *instance, how Restart) {
 		case behind:
 			t.remove(c)
 			t.inUse--
+			w.crowd(t, -c.cost)
 		case works:
 			t.busy--
-			t.taken -= t.width(c)
+			t.taken -= c.slots
 			t.inUse--
+			w.crowd(t, -c.cost)
 		case spreads:
 			t.inUse--
 		}

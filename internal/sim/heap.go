@@ -11,8 +11,8 @@ type event struct {
 	what what
 
 	// Of an event without a call. Of observes, comes and refills: the index of an instance,
-	// gen being that of its tier. Of breaks: that of a tier, gen being that of the
-	// restart. The two share their places for the sake of 40 bytes.
+	// gen being that of its tier. Of breaks and resizes: that of a tier, gen being that
+	// of the restart or of the step. The two share their places for the sake of 40 bytes.
 	who int32
 }
 
@@ -26,6 +26,7 @@ const (
 	retries              // a client tries again
 	observes             // the window of an instance
 	breaks               // a planned restart
+	resizes              // the resource has other slots
 	comes                // an instance comes back
 	refills              // the allowance of who is first in an instance
 	samples              // a point of the series

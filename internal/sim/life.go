@@ -280,6 +280,7 @@ func (w *world) admit(c *call) {
 			c.tally.Wait.Add(w.now - c.arrival)
 		}
 	}
+	w.crowd(t, c.cost)
 	if t.behind > 0 || !t.fits(c) {
 		c.state = behind
 		t.push(c)
@@ -294,7 +295,8 @@ func (w *world) admit(c *call) {
 func (w *world) begin(c *call) {
 	t := c.tier
 	t.busy++
-	t.taken += t.width(c)
+	c.slots = t.width(c)
+	t.taken += c.slots
 	c.state = works
 	d := c.service
 	if f := t.stretch(c.in, w.now); f != 1 {
@@ -312,7 +314,8 @@ func (w *world) begin(c *call) {
 func (w *world) end(c *call) {
 	t := c.tier
 	t.busy--
-	t.taken -= t.width(c)
+	t.taken -= c.slots
+	w.crowd(t, -c.cost)
 	if c.counted {
 		tally := c.tally
 		tally.Work = min(tally.Work+w.now-c.began, horizon)
@@ -363,6 +366,7 @@ func (w *world) conclude(c *call, ok bool) {
 		in.core.Release(w.now, admission.End{Cost: c.toldCost, Outcome: o, Share: c.share, Charge: charge})
 	} else {
 		in.queue.ended(c, held, ok && c.inTime(w.now))
+		in.limit.set(w, float64(in.queue.Limit))
 	}
 	w.collect(in)
 	w.exit(c)

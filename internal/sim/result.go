@@ -79,9 +79,22 @@ type TierResult struct {
 	PeakBehind int           // requests waiting at the resource, behind the limiters
 	Restarts   int           // planned or killed
 
+	// InFlight is the units of cost that are at the resource, worked on or waiting there:
+	// the mean over the window. PeakInFlight is the most of all of the run.
+	InFlight     float64
+	PeakInFlight int
+
+	// Limits are the limits of the instances, one each, over the window. -1 is Unbounded.
+	Limits []Average
+
 	// Stats is the core of the first instance at the end of arrivals; nil for a
 	// baseline.
 	Stats *admission.Stats
+}
+
+// An Average is a number that changes, over time: each value counts for as long as it was.
+type Average struct {
+	Mean, Deviation float64 // Deviation: the standard deviation
 }
 
 // Extra returns the load that retries of whoever sends here are, per call that is sent

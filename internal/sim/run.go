@@ -61,6 +61,7 @@ func (w *world) finish() {
 	}
 	w.capacity()
 	w.countGroups()
+	w.average()
 }
 
 // Objective returns what in time means for a request without a deadline at the

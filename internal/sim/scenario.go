@@ -118,7 +118,8 @@ type Tier struct {
 	// at once; the others wait there, first come first served, out of sight of the
 	// limiter. 1 to 100,000; 0: as many as the limiters let in.
 	Slots      int
-	Service    Dist // of its own work
+	SlotSteps  []SlotStep // they change for good, in order of time; with Slots only
+	Service    Dist       // of its own work
 	Speed      Speed
 	Contention Contention
 	Faults     []Fault // of the resource, in order of time

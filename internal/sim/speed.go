@@ -166,21 +166,24 @@ func (p *part) stop(s Stall) {
 }
 
 // mean returns the speed, averaged over [from, to), of a timeline that was asked
-// nothing before.
+// nothing but means of what was before.
 func (t *timeline) mean(from, to time.Duration) float64 {
 	if t.still {
 		return 1
 	}
 	sum := 0.0
-	for t.done < to {
+	for {
+		if len(t.parts) > 0 {
+			if p := t.parts[0]; from < p.to {
+				sum += float64(max(min(p.to, to)-max(p.from, from), 0)) * p.speed
+			}
+			if t.done >= to {
+				return sum / float64(to-from)
+			}
+		}
 		t.parts = t.parts[:0] // one at a time: thousands of pauses are not kept
 		t.extend()
-		p := t.parts[0]
-		if from < p.to {
-			sum += float64(min(p.to, to)-max(p.from, from)) * p.speed
-		}
 	}
-	return sum / float64(to-from)
 }
 
 // work returns how much work could have been done until the instant at, at most

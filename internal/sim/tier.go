@@ -32,12 +32,12 @@ func (t *tier) remove(c *call) {
 // width is how many slots c takes at the resource: its cost, or all there are.
 func (t *tier) width(c *call) int {
 	if t.Slots > 0 {
-		return min(c.cost, t.Slots)
+		return min(c.cost, t.now)
 	}
 	return c.cost
 }
 
-func (t *tier) fits(c *call) bool { return t.Slots == 0 || t.taken+t.width(c) <= t.Slots }
+func (t *tier) fits(c *call) bool { return t.Slots == 0 || t.taken+t.width(c) <= t.now }
 
 // advanceLine begins the work of those that wait at the resource and now fit.
 func (w *world) advanceLine(t *tier) {

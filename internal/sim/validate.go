@@ -77,6 +77,9 @@ func (s *Scenario) validateTier(i int, t *Tier) error {
 	if t.Slots < 0 || t.Slots > maxParts {
 		return fmt.Errorf("slots %d is out of range: 1 to %d, or 0 for as many as the limiters let in", t.Slots, maxParts)
 	}
+	if err := t.validateSteps(); err != nil {
+		return err
+	}
 	if t.Objective < 0 || t.Objective > maxTime {
 		return fmt.Errorf("objective %v is out of range: above 0, to %v", t.Objective, maxTime)
 	}

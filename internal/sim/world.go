@@ -45,11 +45,13 @@ type tier struct {
 	mortal    bool       // an instance may end, and must know what is in it
 
 	busy           int   // requests that the resource works on
+	now            int   // slots that there are, 0 for no bound; work that took more goes on
 	taken          int   // slots that they take
 	inUse          int   // requests that hold a slot of a limiter
 	waiting        int   // in the limiters
 	oldest, newest *call // waiting at the resource, first come first served
 	behind         int
+	crowd          gauge // units of cost at the resource, worked on or waiting
 	result         *TierResult
 }
 
@@ -70,6 +72,8 @@ type instance struct {
 	down    bool
 	sender  sender  // of sub-requests
 	cold    Restart // the latest; At is when it came back
+	limit   gauge   // that of its limiter
+	still   bool    // the limit never moves
 }
 
 // A class is a Class being played.
@@ -144,6 +148,7 @@ func (w *world) newTier(i int, seed uint64) (*tier, error) {
 	t.time = newTimeline(t.Speed, stream(seed, streamSpeed, i))
 	t.chance = faultStream(seed, i)
 	t.mortal = len(t.Restarts) > 0 || t.Memory > 0
+	t.now = t.Slots
 	for n := range max(t.Instances, 1) {
 		in := &instance{tier: t, index: int32(n), due: never}
 		if t.Next != nil {
@@ -163,6 +168,10 @@ func (w *world) newTier(i int, seed uint64) (*tier, error) {
 			w.events.push(event{at: in.window + in.window*time.Duration(n)/time.Duration(max(t.Instances, 1)), what: observes, who: in.index, gen: uint32(i)})
 		}
 		t.instances = append(t.instances, in)
+		in.limit.level = float64(in.begin())
+	}
+	for n, s := range t.SlotSteps {
+		w.events.push(event{at: s.At, what: resizes, who: int32(i), gen: uint32(n)})
 	}
 	for n, r := range t.Restarts {
 		w.events.push(event{at: r.At, what: breaks, who: int32(i), gen: uint32(n)})
@@ -306,6 +315,9 @@ func (w *world) happen(e *event) {
 		if !in.down {
 			in.core.Observe(w.now, &in.batch)
 			w.collect(in)
+			if !in.still {
+				in.limit.set(w, float64(in.stats(w.now).Limit))
+			}
 		}
 		in.batch.Reset()
 		w.events.push(event{at: w.now + in.window, what: observes, who: e.who, gen: e.gen})
@@ -314,6 +326,10 @@ func (w *world) happen(e *event) {
 		for _, in := range t.instances {
 			w.kill(in, t.Restarts[e.gen])
 		}
+	case resizes:
+		t := w.tiers[e.who]
+		t.now = t.SlotSteps[e.gen].Slots
+		w.advanceLine(t)
 	case refills:
 		w.refill(w.tiers[e.gen].instances[e.who])
 	case comes:

@@ -13,7 +13,7 @@ import (
 
 // tierKeys stand under an item of tiers or, in the short form, at the top.
 var tierKeys = []string{
-	"instances", "policy", "objective", "slots", "service", "speed", "contention",
+	"instances", "policy", "objective", "slots", "slot_steps", "service", "speed", "contention",
 	"faults", "restarts", "memory", "killed",
 }
 
@@ -57,6 +57,14 @@ func (r *reader) tier(m *strictyaml.Map, name string) {
 	t := sim.Tier{Name: name}
 	t.Instances = int(m.Get("instances").Whole(1, 10_000))
 	t.Slots = int(m.Get("slots").Whole(1, maxSamples))
+	for _, n := range m.Get("slot_steps").List(maxParts) {
+		m := n.Map()
+		t.SlotSteps = append(t.SlotSteps, sim.SlotStep{
+			At:    m.Need("at", "10s").Span(0, month),
+			Slots: int(m.Need("slots", "20").Whole(1, maxSamples)),
+		})
+		m.Done()
+	}
 	t.Objective = m.Get("objective").Span(time.Millisecond, month)
 	t.Service = distribution(m.Get("service"))
 	t.Speed = speed(m.Get("speed"))
