@@ -17,6 +17,7 @@ import (
 	"github.com/goodput/goodput"
 	"github.com/goodput/goodput/cmd/goodput/internal/demo"
 	"github.com/goodput/goodput/cmd/goodput/internal/flags"
+	"github.com/goodput/goodput/cmd/goodput/internal/policy"
 	"github.com/goodput/goodput/cmd/goodput/internal/proxy"
 )
 
@@ -25,11 +26,11 @@ const exitInterrupted = 130
 
 // demoCmd shows one overload without protection and with it.
 type demoCmd struct {
-	Load     float64    `placeholder:"FACTOR" default:"3" help:"Load to offer, as a multiple of what the service can do: 0.1 to 20 (${default})."`
-	Duration flags.Span `placeholder:"DURATION" default:"20s" help:"How long each of the two runs is: 1s to 5m (${default})."`
-	Seed     uint64     `placeholder:"N" default:"1" help:"Seed of arrivals and service times; the same seed is the same load (${default})."`
-	Limit    int        `placeholder:"N" default:"60" help:"Requests that run at once behind the limiter; the service has 60 slots (${default})."`
-	Format   string     `placeholder:"FORMAT" enum:"text,json" default:"text" help:"Result as text or json (${default})."`
+	Load     float64      `placeholder:"FACTOR" default:"3" help:"Load to offer, as a multiple of what the service can do: 0.1 to 20 (${default})."`
+	Duration flags.Span   `placeholder:"DURATION" default:"20s" help:"How long each of the two runs is: 1s to 5m (${default})."`
+	Seed     uint64       `placeholder:"N" default:"1" help:"Seed of arrivals and service times; the same seed is the same load (${default})."`
+	Limit    policy.Limit `placeholder:"LIMIT" default:"60" help:"Requests that run at once behind the limiter; the service has 60 slots (${default}). With auto the limiter finds that by itself, and has 5s of the load to begin with, which are not counted."`
+	Format   string       `placeholder:"FORMAT" enum:"text,json" default:"text" help:"Result as text or json (${default})."`
 }
 
 // Validate is called by kong and states what is wrong in one sentence.
@@ -71,7 +72,7 @@ func (c *demoCmd) tell(report *demo.Report, stdout io.Writer) error {
 
 func (c *demoCmd) config() demo.Config {
 	return demo.Config{
-		Load: c.Load, Duration: c.Duration.Duration(), Seed: c.Seed, Limit: c.Limit,
+		Load: c.Load, Duration: c.Duration.Duration(), Seed: c.Seed, Limit: c.Limit.Law,
 		Protect:  protect,
 		Progress: os.Stderr,
 		Redraw:   term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb",

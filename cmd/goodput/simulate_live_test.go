@@ -10,6 +10,7 @@ import (
 	"github.com/goodput/goodput/cmd/goodput/internal/demo"
 	"github.com/goodput/goodput/cmd/goodput/internal/report"
 	"github.com/goodput/goodput/internal/sim"
+	"github.com/goodput/goodput/limit"
 )
 
 // What the simulator says of `goodput demo` is what the demo shows, over real HTTP
@@ -43,7 +44,7 @@ func TestDemoIsWhatItsScenarioSays(t *testing.T) {
 	var wrong []string
 	for range 3 {
 		live, err := demo.Run(t.Context(), demo.Config{
-			Load: 3, Duration: window, Seed: 1, Limit: 60, Protect: protect, Progress: io.Discard,
+			Load: 3, Duration: window, Seed: 1, Limit: limit.Fixed(60), Protect: protect, Progress: io.Discard,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -66,7 +66,10 @@ func TestWrongUsage_C059(t *testing.T) {
 		{[]string{"demo", "--duration", "-1s"}, []string{"--duration", `"-1s"`}},
 		{[]string{"demo", "--duration", "6m"}, []string{"--duration", "6m", "1s to 5m"}},
 		{[]string{"demo", "--format", "xml"}, []string{"--format", "xml", "json"}},
-		{[]string{"demo", "--limit", "0"}, []string{"--limit", "0", "1 to 1000"}},
+		{[]string{"demo", "--limit", "0"}, []string{"--limit", `"0"`, "1 to 1048576"}},
+		{[]string{"demo", "--limit", "1001"}, []string{"--limit", "1001", "1 to 1000"}},
+		{[]string{"demo", "--limit", "auto:from=1001"}, []string{"--limit", "1001", "1 to 1000"}},
+		{[]string{"demo", "--limit", "atuo"}, []string{"--limit", `"atuo"`, "auto"}},
 		{[]string{"demo", "--seed", "-1"}, []string{"--seed", "-1"}},
 	} {
 		code, stdout, stderr := execute(t, nil, c.args...)

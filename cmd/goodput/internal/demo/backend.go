@@ -66,11 +66,14 @@ func NewBackend(slots int, mean time.Duration, seed uint64) *Backend {
 // Capacity is what it serves in a second when it never idles.
 func (b *Backend) Capacity() float64 { return float64(b.Slots) / b.Mean.Seconds() }
 
-// Waiting returns how many requests wait for a slot, and the most that ever did.
+// Waiting returns how many requests wait for a slot, and the most that did since it was
+// last asked.
 func (b *Backend) Waiting() (now, peak int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.queue.Len(), b.peak
+	now, peak = b.queue.Len(), b.peak
+	b.peak = now
+	return now, peak
 }
 
 // Served returns how many requests it has served, whether or not

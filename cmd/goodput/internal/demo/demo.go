@@ -8,6 +8,7 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -27,12 +28,16 @@ const (
 	objective = 400 * time.Millisecond
 )
 
+// warmup is how long a law that does not know the limit may look for it, under the whole
+// load, before the window begins.
+const warmup = 5 * time.Second
+
 // Bounds of a Config.
 const (
 	maxLoad     = 20 // x 1200/s = 24,000/s: about what two cores can send and answer
 	maxDuration = 5 * time.Minute
 	minDuration = time.Second // shorter than that the queue has not even filled
-	maxLimit    = 1000
+	maxLimit    = 1000        // of a number, and of where a law begins
 
 	// maxDirect is the load above which the direct run is left out: at 4x
 	// 9,600 requests wait at once (4 x 1200/s x 2s), each with three
@@ -45,7 +50,7 @@ type Config struct {
 	Load     float64       // offered, as a multiple of the capacity
 	Duration time.Duration // of the window of each run
 	Seed     uint64        // of arrivals and service times
-	Limit    int           // of the limiter; the backend has 60 slots
+	Limit    limit.Law     // of the limiter; the backend has 60 slots
 
 	// Protect returns the server that stands in front of upstream and admits
 	// by lim. Required.
@@ -64,10 +69,25 @@ func (c Config) Validate() error {
 		return fmt.Errorf("load %v is out of range: 0.1 to %d times the capacity", c.Load, maxLoad)
 	case c.Duration < minDuration || c.Duration > maxDuration:
 		return fmt.Errorf("duration %v is out of range: %v to %v", c.Duration, minDuration, maxDuration)
-	case c.Limit < 1 || c.Limit > maxLimit:
-		return fmt.Errorf("limit %d is out of range: 1 to %d; the backend has %d slots", c.Limit, maxLimit, slots)
+	case c.Limit == nil:
+		return errors.New("limit is missing: limit.Fixed(60), or a law that finds it")
+	}
+	n, err := c.Limit.Start()
+	switch {
+	case err != nil:
+		return err
+	case n < 1 || n > maxLimit:
+		return fmt.Errorf("limit %d is out of range: 1 to %d; the backend has %d slots", n, maxLimit, slots)
 	}
 	return nil
+}
+
+// warmup is how long the limiter is under load before its window begins.
+func (c Config) warmup() time.Duration {
+	if _, fixed := c.Limit.(limit.Fixed); fixed {
+		return 0
+	}
+	return warmup
 }
 
 // Run runs the demo. An error means that it could not be set up; a run that
@@ -78,7 +98,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	}
 	defer tune()()
 	report := &Report{
-		Seed: c.Seed, Load: c.Load, Duration: c.Duration, Limit: c.Limit,
+		Seed: c.Seed, Load: c.Load, Duration: c.Duration, Limit: c.Limit, Warmup: c.warmup(),
 		Capacity: float64(slots) / mean.Seconds(),
 	}
 	if c.Load > maxDirect {
@@ -96,7 +116,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	if ctx.Err() != nil {
 		return report, nil
 	}
-	lim := goodput.New(goodput.Config{Name: "demo", Limit: limit.Fixed(c.Limit), Objective: objective})
+	lim := goodput.New(goodput.Config{Name: "demo", Limit: c.Limit, Objective: objective})
 	r, err := c.run(ctx, protected, lim, show)
 	if err != nil {
 		return nil, err

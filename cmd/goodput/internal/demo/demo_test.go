@@ -14,6 +14,7 @@ import (
 
 	"github.com/goodput/goodput"
 	"github.com/goodput/goodput/cmd/goodput/internal/proxy"
+	"github.com/goodput/goodput/limit"
 )
 
 func protect(upstream *url.URL, lim *goodput.Limiter) (*http.Server, error) {
@@ -25,7 +26,7 @@ func protect(upstream *url.URL, lim *goodput.Limiter) (*http.Server, error) {
 }
 
 func TestConfigValidate(t *testing.T) {
-	good := Config{Load: 3, Duration: 20 * time.Second, Limit: 60}
+	good := Config{Load: 3, Duration: 20 * time.Second, Limit: limit.Fixed(60)}
 	if err := good.Validate(); err != nil {
 		t.Fatalf("a good one: %v", err)
 	}
@@ -41,8 +42,8 @@ func TestConfigValidate(t *testing.T) {
 		{func(c *Config) { c.Duration = 0 }, "duration 0s is out of range"},
 		{func(c *Config) { c.Duration = 6 * time.Minute }, "duration 6m0s is out of range"},
 		{func(c *Config) { c.Duration = math.MinInt64 }, "duration -"},
-		{func(c *Config) { c.Limit = 0 }, "limit 0 is out of range"},
-		{func(c *Config) { c.Limit = 1 << 40 }, "limit 1099511627776 is out of range"},
+		{func(c *Config) { c.Limit = limit.Fixed(0) }, "limit 0 is out of range"},
+		{func(c *Config) { c.Limit = limit.Fixed(1 << 40) }, "limit 1099511627776 is out of range"},
 	} {
 		c := good
 		tc.set(&c)
@@ -60,7 +61,7 @@ func TestConfigValidate(t *testing.T) {
 // up is not.
 func TestDemo(t *testing.T) {
 	var progress bytes.Buffer
-	r, err := Run(t.Context(), Config{Load: 1.5, Duration: time.Second, Seed: 4, Limit: 60, Protect: protect, Progress: &progress})
+	r, err := Run(t.Context(), Config{Load: 1.5, Duration: time.Second, Seed: 4, Limit: limit.Fixed(60), Protect: protect, Progress: &progress})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func TestDemo(t *testing.T) {
 func TestDemoInterrupted(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	r, err := Run(ctx, Config{Load: 0.1, Duration: 5 * time.Minute, Limit: 60, Protect: protect, Progress: io.Discard})
+	r, err := Run(ctx, Config{Load: 0.1, Duration: 5 * time.Minute, Limit: limit.Fixed(60), Protect: protect, Progress: io.Discard})
 	if err == nil && r.Void() == "" {
 		t.Error("an interrupted demo has an answer")
 	}

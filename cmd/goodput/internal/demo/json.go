@@ -2,6 +2,7 @@ package demo
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"time"
 
@@ -16,7 +17,9 @@ type (
 		Seed     uint64    `json:"seed"`
 		Load     float64   `json:"load"`
 		Duration float64   `json:"duration_seconds"`
-		Limit    int       `json:"limit"`
+		Limit    *int      `json:"limit"` // null: a law finds it
+		Law      string    `json:"law"`
+		Warmup   float64   `json:"warmup_seconds"` // of a limit that is found, before the window; not counted
 		Slots    int       `json:"backend_slots"`
 		Service  float64   `json:"backend_mean_seconds"`
 		Deadline float64   `json:"deadline_seconds"`
@@ -46,7 +49,17 @@ type (
 		Dropped    int64            `json:"dropped"`
 		Lateness   latenessJSON     `json:"generator_lateness"`
 		Derivation string           `json:"derivation,omitempty"`
+		Series     *seriesJSON      `json:"limit_series,omitempty"`         // without a limiter there is none
+		Warmup     *float64         `json:"warmup_goodput_ratio,omitempty"` // not counted
 		Void       string           `json:"void,omitempty"`
+	}
+	seriesJSON struct {
+		Mean  float64  `json:"mean"`
+		Min   int      `json:"min"`
+		Max   int      `json:"max"`
+		Last  int      `json:"last"`
+		Why   string   `json:"why,omitempty"` // it last moved
+		Moved *float64 `json:"moved_seconds"` // before the end; null: it never did
 	}
 	latenessJSON struct {
 		P50 *float64 `json:"p50_seconds"`
@@ -58,9 +71,12 @@ type (
 // JSON writes one line of JSON.
 func (r *Report) JSON(w io.Writer) error {
 	out := reportJSON{
-		Version: 1, Seed: r.Seed, Load: r.Load, Duration: r.Duration.Seconds(), Limit: r.Limit,
+		Version: 1, Seed: r.Seed, Load: r.Load, Duration: r.Duration.Seconds(), Law: fmt.Sprint(r.Limit), Warmup: r.Warmup.Seconds(),
 		Slots: slots, Service: mean.Seconds(), Deadline: deadline.Seconds(), Target: objective.Seconds(),
 		Skipped: r.Skipped, Void: r.Void(), Runs: []runJSON{},
+	}
+	if n, fixed := r.number(); fixed {
+		out.Limit = &n
 	}
 	for _, t := range r.Runs {
 		out.Runs = append(out.Runs, t.json(r.Capacity))
@@ -72,7 +88,7 @@ func (r *Report) JSON(w io.Writer) error {
 
 func (t *Trial) json(capacity float64) runJSON {
 	l := t.Load
-	return runJSON{
+	out := runJSON{
 		Name:       t.Name,
 		Offered:    l.PerSecond(l.Offered),
 		Capacity:   capacity,
@@ -95,8 +111,26 @@ func (t *Trial) json(capacity float64) runJSON {
 			P50: seconds(l.Late, 0.50), P99: seconds(l.Late, 0.99), Max: seconds(l.Late, 1),
 		},
 		Derivation: t.Derivation,
+		Series:     t.Limit.json(),
 		Void:       l.Void(),
 	}
+	if t.Warmup != nil {
+		ratio := t.Warmup.Ratio(capacity)
+		out.Warmup = &ratio
+	}
+	return out
+}
+
+func (s *Series) json() *seriesJSON {
+	if s.n == 0 {
+		return nil
+	}
+	out := &seriesJSON{Mean: s.Mean(), Min: s.Min, Max: s.Max, Last: s.Last, Why: s.Why}
+	if s.Why != "" {
+		moved := s.Moved.Round(time.Microsecond).Seconds()
+		out.Moved = &moved
+	}
+	return out
 }
 
 func seconds(h *load.Histogram, q float64) *float64 {

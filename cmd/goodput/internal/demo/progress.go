@@ -35,8 +35,8 @@ type progress struct {
 
 func newProgress(w io.Writer, redraw bool, r *Report) *progress {
 	p := &progress{w: w, redraw: redraw, capacity: r.Capacity, window: r.Duration, painted: time.Now()}
-	fmt.Fprintf(w, "%d slots x %v = %.0f/s capacity; %.3gx offered for %v; seed %d\ndeadline %v; objective %v; limit %d\n",
-		slots, mean, r.Capacity, r.Load, r.Duration, r.Seed, deadline, objective, r.Limit)
+	fmt.Fprintf(w, "%d slots x %v = %.0f/s capacity; %.3gx offered for %v; seed %d\ndeadline %v; objective %v; limit %s\n",
+		slots, mean, r.Capacity, r.Load, r.Duration, r.Seed, deadline, objective, r.limit())
 	if r.Skipped != "" {
 		fmt.Fprintln(w, r.Skipped)
 	}
@@ -57,6 +57,12 @@ func (p *progress) update(name string, live func() load.Live, waiting int) {
 	}
 }
 
+// next forgets what the current run was like: another one begins.
+func (p *progress) next() {
+	p.recent = p.recent[:0]
+	p.painted = time.Now()
+}
+
 // last paints the end of a run: its totals instead of the last second.
 func (p *progress) last(name string, l load.Live, waiting int) {
 	p.recent = p.recent[:0]
@@ -64,8 +70,7 @@ func (p *progress) last(name string, l load.Live, waiting int) {
 	if p.redraw {
 		p.paint(name, l, waiting)
 	}
-	p.recent = p.recent[:0]
-	p.painted = time.Now()
+	p.next()
 }
 
 func (p *progress) paint(name string, l load.Live, waiting int) {
@@ -82,9 +87,9 @@ func (p *progress) paint(name string, l load.Live, waiting int) {
 		fmt.Fprintln(p.w, line)
 		return
 	}
-	row := 0
-	if name == protected {
-		row = 1
+	row := 1 // the warm-up is in the place of what it is one for
+	if name == unprotected {
+		row = 0
 	}
 	p.lines[row] = line
 	var b strings.Builder

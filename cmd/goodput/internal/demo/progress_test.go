@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/goodput/goodput/cmd/goodput/internal/load"
+	"github.com/goodput/goodput/limit"
 )
 
 // watched feeds 3 s of a run at 3x whose goodput ends after the first second.
@@ -29,7 +30,7 @@ func watched(p *progress, name string) {
 func TestProgressPrintsALineASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bytes.Buffer
-		watched(newProgress(&b, false, &Report{Load: 3, Capacity: 1200, Limit: 60, Duration: 3 * time.Second}), protected)
+		watched(newProgress(&b, false, &Report{Load: 3, Capacity: 1200, Limit: limit.Fixed(60), Duration: 3 * time.Second}), protected)
 		lines := strings.Split(strings.TrimSpace(b.String()), "\n")
 		if len(lines) != 5 || strings.ContainsRune(b.String(), '\x1b') {
 			t.Fatalf("want a title of two lines and three plain lines:\n%s", b.String())
@@ -47,7 +48,7 @@ func TestProgressPrintsALineASecond(t *testing.T) {
 func TestProgressRedrawsTwoLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bytes.Buffer
-		p := newProgress(&b, true, &Report{Load: 3, Capacity: 1200, Limit: 60, Duration: 3 * time.Second})
+		p := newProgress(&b, true, &Report{Load: 3, Capacity: 1200, Limit: limit.Fixed(60), Duration: 3 * time.Second})
 		watched(p, unprotected)
 		watched(p, protected)
 		blocks := strings.Split(b.String(), "\x1b[2A")

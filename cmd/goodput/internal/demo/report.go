@@ -5,10 +5,12 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/goodput/goodput/cmd/goodput/internal/load"
+	"github.com/goodput/goodput/limit"
 )
 
 // A Report is what the runs showed.
@@ -16,9 +18,10 @@ type Report struct {
 	Seed     uint64
 	Load     float64
 	Duration time.Duration
-	Limit    int
-	Capacity float64 // requests per second that the backend can serve
-	Skipped  string  // why there is no direct run; "" if there is one
+	Limit    limit.Law
+	Warmup   time.Duration // of the limiter, before its window; 0: none
+	Capacity float64       // requests per second that the backend can serve
+	Skipped  string        // why there is no direct run; "" if there is one
 	Runs     []*Trial
 }
 
@@ -33,6 +36,21 @@ func (r *Report) Void() string {
 		return "interrupted before its end"
 	}
 	return ""
+}
+
+// number returns the limit that somebody knows, or false if a law finds it.
+func (r *Report) number() (int, bool) {
+	n, ok := r.Limit.(limit.Fixed)
+	return int(n), ok
+}
+
+// limit says what the limit is, or how it comes to be.
+func (r *Report) limit() string {
+	if n, ok := r.number(); ok || r.Limit == nil {
+		return strconv.Itoa(n)
+	}
+	from, _ := r.Limit.Start() // validated
+	return fmt.Sprintf("%v, from %d, after a warm-up of %v", r.Limit, from, r.Warmup)
 }
 
 // A row of the table says one thing about each run.
@@ -78,6 +96,9 @@ func (r *Report) rows() []row {
 		{"refusal time p99", func(t *Trial) string { return millis(t.Load.Refusal.Quantile(0.99)) }},
 		{"peak queue", func(t *Trial) string { return fmt.Sprint(t.PeakQueue) }},
 	}...)
+	if _, fixed := r.number(); !fixed {
+		rows = append(rows, row{"limit, mean", func(t *Trial) string { return t.Limit.text() }})
+	}
 	if slices.ContainsFunc(r.Runs, func(t *Trial) bool { return t.Load.Failed+t.Load.Errors+t.Load.Dropped > 0 }) {
 		rows = append(rows, []row{
 			{"failed", rate(func(l *load.Result) int64 { return l.Failed })},
@@ -97,6 +118,14 @@ func (r *Report) notes(w io.Writer) {
 	fmt.Fprintln(w, "p50, p99: of all that were not refused. Work in vain: of what the backend did.")
 	if r.Skipped != "" {
 		fmt.Fprintf(w, "%s.\n", r.Skipped)
+	}
+	for _, t := range r.Runs {
+		if t.Warmup != nil {
+			fmt.Fprintf(w, "Before that the limiter looked for its limit, for %v under the same load: %s of what can be\nserved was in time, and none of it is counted.\n",
+				r.Warmup, percent(t.Warmup.Ratio(r.Capacity)))
+			fmt.Fprintf(w, "The limit, %v: it was %d to %d in the window, and %d at its end%s.\n",
+				r.Limit, t.Limit.Min, t.Limit.Max, t.Limit.Last, t.Limit.why())
+		}
 	}
 	for _, t := range r.Runs {
 		if t.Derivation != "" {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/goodput/goodput/cmd/goodput/internal/load"
+	"github.com/goodput/goodput/limit"
 )
 
 // trial is a run of 2000 arrivals in 10 s with given answers, in turn.
@@ -44,7 +45,7 @@ var (
 // report has a direct run in which three of four give up, and one through the
 // proxy in which half are served.
 func report(t *testing.T) *Report {
-	r := &Report{Seed: 9, Load: 2, Duration: 10 * time.Second, Limit: 60, Capacity: 100}
+	r := &Report{Seed: 9, Load: 2, Duration: 10 * time.Second, Limit: limit.Fixed(60), Capacity: 100}
 	direct := trial(t, unprotected, t.Context(), ok, nothing, nothing, nothing)
 	through := trial(t, protected, t.Context(), ok, full, ok, expired)
 	through.Derivation = "60 slots / 50ms mean = 1200/s"

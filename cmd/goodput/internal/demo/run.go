@@ -20,9 +20,11 @@ import (
 const (
 	unprotected = "unprotected"
 	protected   = "goodput"
+
+	warming = "warm-up" // of the second one
 )
 
-// sampleEvery is how often the limiter's queue is looked at for its peak. A queue
+// sampleEvery is how often the limiter's queue and its limit are looked at. A queue
 // that is worth the name lasts longer, and Stats, which merges histograms, takes
 // 0.2 ms here: 0.5 % of a core.
 const sampleEvery = 50 * time.Millisecond
@@ -34,6 +36,9 @@ type Trial struct {
 	Served     int64  // by the backend, whether or not somebody still waited for it
 	PeakQueue  int    // the most requests that waited at once, in the limiter and in the backend
 	Derivation string // of the limiter's depth; "" without one
+
+	Warmup *load.Result // of the load before the window; nil without
+	Limit  Series       // of the limiter; empty without one
 }
 
 // Wasted returns the share of what the backend served that nobody waited for any
@@ -43,6 +48,13 @@ func (t *Trial) Wasted() float64 {
 		return 0
 	}
 	return max(0, 1-float64(t.Load.InTime)/float64(t.Served))
+}
+
+// A scene is what is under load: the backend, and the limiter before it unless it is nil.
+type scene struct {
+	backend *Backend
+	lim     *goodput.Limiter
+	send    load.Send
 }
 
 // run starts a backend, lim in front of it unless it is nil, and offers the load.
@@ -70,47 +82,70 @@ func (c Config) run(ctx context.Context, name string, lim *goodput.Limiter, show
 	}
 	defer client.Close()
 	runtime.GC() // of what the run before left, while nobody is timed
-	g, err := load.New(load.Plan{
-		Rate:      c.Load * b.Capacity(),
-		Duration:  c.Duration,
-		Seed:      c.Seed,
-		Deadline:  deadline,
-		Tolerance: load.ToleranceFor(objective),
-	}, client.Send)
+	return c.measure(ctx, name, scene{b, lim, client.Send}, show)
+}
+
+// measure offers the load and looks on. A warm-up is load of its own that stops coming
+// when the window begins, without a pause: the window has the arrivals that it has without
+// one, and what is still under way is not counted in it.
+func (c Config) measure(ctx context.Context, name string, s scene, show *progress) (*Trial, error) {
+	r := &Trial{Name: name}
+	g, err := load.New(c.plan(c.Duration, c.Seed), s.send)
 	if err != nil {
 		return nil, err
 	}
-	waiting := func() (now, peak int) {
-		now, peak = b.Waiting()
-		if lim != nil {
-			now += lim.Stats().Waiting
+	var before warmth
+	if s.lim != nil && c.warmup() > 0 {
+		if before, err = c.warm(ctx, s, show); err != nil {
+			return nil, err
 		}
-		return now, max(now, peak)
 	}
-	r := &Trial{Name: name}
+	served := s.backend.Served()
 	done := make(chan struct{})
 	var watch sync.WaitGroup
-	watch.Go(func() { r.PeakQueue = watchRun(done, name, g, waiting, show) })
+	watch.Go(func() { r.PeakQueue, r.Limit = watchRun(done, name, g, s, show) })
 	r.Load = g.Run(ctx)
 	close(done)
 	watch.Wait()
-	r.Served = b.Served()
+	r.Warmup = before.result()
+	r.Served = s.backend.Served() - served - before.rest()
 	return r, nil
 }
 
-// watchRun looks at a run until it is done: often at its queue, for the peak,
-// which it returns, and rarely at all of it, for the progress.
-func watchRun(done <-chan struct{}, name string, g *load.Generator, waiting func() (int, int), show *progress) int {
+func (c Config) plan(length time.Duration, seed uint64) load.Plan {
+	return load.Plan{
+		Rate:      c.Load * float64(slots) / mean.Seconds(),
+		Duration:  length,
+		Seed:      seed,
+		Deadline:  deadline,
+		Tolerance: load.ToleranceFor(objective),
+	}
+}
+
+// look returns how many wait now, the most that did since the look before, and what the
+// limiter says.
+func (s scene) look() (now, peak int, lim goodput.Stats) {
+	now, peak = s.backend.Waiting()
+	if s.lim != nil {
+		lim = s.lim.Stats()
+		now += lim.Waiting
+	}
+	return now, max(now, peak), lim
+}
+
+// watchRun looks at a run until it is done: often at its queue and its limit, for the peak
+// and the series, which it returns, and rarely at all of it, for the progress.
+func watchRun(done <-chan struct{}, name string, g *load.Generator, s scene, show *progress) (highest int, limits Series) {
 	tick := time.NewTicker(sampleEvery)
 	defer tick.Stop()
-	highest := 0
 	for {
-		now, peak := waiting()
+		now, peak, lim := s.look()
 		highest = max(highest, peak)
+		limits.add(lim)
 		select {
 		case <-done:
 			show.last(name, g.Live(), now)
-			return highest
+			return highest, limits
 		case <-tick.C:
 			show.update(name, g.Live, now)
 		}
