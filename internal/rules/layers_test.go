@@ -12,6 +12,7 @@ var pure = map[string][]string{
 	"internal/theory":   nil,
 	"admission":         {"limit", "internal/hist", "internal/theory"},
 	"internal/attempts": nil,
+	"internal/rivals":   {"limit"},
 	"internal/sim":      {"admission", "limit", "internal/attempts", "internal/hist", "internal/theory"},
 	"internal/plan":     {"admission", "limit", "internal/hist", "internal/theory", "internal/sim"},
 }
