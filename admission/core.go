@@ -30,6 +30,8 @@ type Core struct {
 	batch     *Batch                            // the one at hand
 	times     iter.Seq2[time.Duration, float64] // each, made once
 	search    bool                              // it is looking for the capacity: see limit.Move
+	searched  time.Duration                     // when it last found it
+	growth    float64                           // what that promises: see foreseen
 	movedFrom int                               // what the limit was before its latest change
 	movedAt   time.Duration                     // when that was
 
@@ -71,6 +73,7 @@ type Core struct {
 	order    Order         // in force
 	stood    time.Duration // since when somebody has waited; Never while nobody does
 	overload bool          // the queue has stood, and more is offered than the slots can serve
+	idleness idleness      // whether the depth of an overload keeps the slots busy
 	depth    int           // in force. Invariant: at most derivation.Depth (I11)
 	others   time.Duration // when somebody last had to wait whose deadline does not keep the objective
 	reach    int           // the depth for those whose deadline is within the objective. Invariant: depth, or more in a tight limiter (I3)
@@ -102,7 +105,7 @@ func New(cfg Config) (*Core, error) {
 	c := &Core{order: FIFO, stood: Never, others: -tightHolds * MaxObjective}
 	c.limit, _ = cfg.Limit.Start() // Validate has seen it succeed
 	c.times = c.each
-	c.law = cfg.Limit.Begin(cfg.Seed)
+	c.law, c.search = cfg.Limit.Begin(cfg.Seed), moves(cfg.Limit)
 	c.configure(cfg)
 	return c, nil
 }
@@ -363,6 +366,7 @@ func (c *Core) Settle(now time.Duration, s Settlement) {
 		ended += n
 	}
 	was := c.inUse
+	c.idleness.count(max(c.now, now), float64(c.lent+s.Free)/2) // from the one to the other in between
 	c.inUse += c.lent - s.Free
 	c.running += int(s.Admitted - ended)
 	if c.inUse < 0 || c.running < 0 {
@@ -389,13 +393,13 @@ func (c *Core) Observe(now time.Duration, b *Batch) {
 	if m.Mark {
 		c.tide.mark(c.now)
 	}
-	c.search = m.Search
-	if n := min(max(m.Limit, 0), limit.Max); n != c.limit {
+	if n := paced(c.limit, m.Limit); n != c.limit {
+		c.seek(m.Search)
 		c.setLimit(n)
 		return
 	}
 	// What moves a depth visibly takes a good part of a half-life to come in.
-	if c.now-c.derivedAt >= c.load.bin || c.service.samples < 2*priorSamples {
+	if c.seek(m.Search) || c.now-c.derivedAt >= c.load.bin || c.service.samples < 2*priorSamples {
 		c.derive()
 	} else {
 		c.retune() // the rate is another one
@@ -404,7 +408,8 @@ func (c *Core) Observe(now time.Duration, b *Batch) {
 
 // begin puts another law in force. What it is told begins with it.
 func (c *Core) begin(law limit.Law) {
-	c.law, c.search = law.Begin(c.cfg.Seed), false
+	c.law = law.Begin(c.cfg.Seed)
+	c.seek(moves(law))
 	c.tide.mark(c.now)
 }
 

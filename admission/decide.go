@@ -26,6 +26,7 @@ func (c *Core) tick(now time.Duration) {
 		panic("admission: settle what was lent before any other call")
 	}
 	c.now = max(c.now, now)
+	c.idles(c.now)
 	c.hint.roll(c.now, c.counts.refused, c.counts.ended)
 	if c.load.roll(c.now) {
 		c.roll()
@@ -51,8 +52,8 @@ func (c *Core) reorder() {
 		c.setOrder(o)
 		c.dispatch() // who is first now may fit slots that were too few for who was (I2)
 	}
-	if c.waiting > 0 && !c.overload && stood >= holds*c.cfg.Objective && c.rho() > 1 {
-		c.overload = true
+	if c.waiting > 0 && !c.overload && c.standsFor() >= holds*c.cfg.Objective && c.rho() > 1 {
+		c.overload, c.idleness = true, idleness{from: c.now, at: c.now}
 		c.retune()
 	}
 }

@@ -223,6 +223,7 @@ type Derivation struct {
 	Percentile  float64
 	Service     time.Duration // service time at Percentile, of a request of mean size
 	Depth       int           // units of cost that may wait
+	Growth      float64       // by how much Rate may have grown while the queue drains, as the limit is being searched: 1 when it is not
 	Rule        int           // the rule of thumb: Rate x Objective
 	RuleLatency time.Duration // the latency at Percentile that a queue of Rule would give
 	Reachable   bool          // Service fits Objective
@@ -271,6 +272,9 @@ func (d Derivation) String() string {
 	fmt.Fprintf(&b, "%d slots / %s mean = %s/s", d.Limit, brief(d.Mean), figures(slots))
 	if d.Allowance.Rate > 0 {
 		b.WriteString(", " + d.Allowance.allowed())
+	}
+	if d.Growth > 1 {
+		fmt.Fprintf(&b, ", and %.3g times as much while the limit is searched", d.Growth)
 	}
 	fmt.Fprintf(&b, "; objective %s %s, service %s %s -> ", brief(d.Objective), p, p, brief(d.Service))
 	switch {

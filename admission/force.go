@@ -61,7 +61,7 @@ func (c *Core) rho() float64 {
 // everybody wait. See Standing.
 func (c *Core) retune() {
 	rho := c.rho()
-	if c.overload && rho < 1 {
+	if c.overload && (rho < 1 || c.search || c.depth < c.derivation.Depth && c.slacks()) {
 		c.overload = false
 	}
 	c.depth = c.derivation.Depth
@@ -133,9 +133,11 @@ func (c *Core) derive() {
 	if c.cfg.Depth != 0 {
 		most = 0 // only whether the objective can be met
 	}
-	if c.limit > 0 {
-		d.Depth, d.Reachable = c.service.deepest(pace, objective, 1-q, c.guess(rate), most)
+	c.growth = c.foreseen(objective - top*size)
+	if d.Growth = c.growth; c.limit > 0 {
 		d.RuleLatency = c.ruleLatency(d.Rule, pace, d.Service)
+		pace.slots *= c.growth
+		d.Depth, d.Reachable = c.service.deepest(pace, objective, 1-q, c.guess(rate), most)
 		if !d.Reachable {
 			d.Depth = min(c.busyDepth(max(c.rho(), unreachableLoad)), most)
 		}

@@ -25,6 +25,7 @@ type load struct {
 	length    time.Duration
 	skip      time.Duration // what arrives before is not counted
 	objective time.Duration // 0: 400 ms
+	law       limit.Law     // nil: a fixed limit of slots x cost
 	config    Config        // Limit and Objective are filled in
 	seed      uint64
 	tune      func(*world)
@@ -101,6 +102,9 @@ func (l load) run(t testing.TB) *result {
 	}
 	l.cost = max(l.cost, 1)
 	l.config.Limit, l.config.Objective = limit.Fixed(l.slots*l.cost), l.objective
+	if l.law != nil {
+		l.config.Limit = l.law
+	}
 	core, err := New(l.config)
 	if err != nil {
 		t.Fatal(err)

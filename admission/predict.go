@@ -29,9 +29,9 @@ func (c *Core) predict(r *Request, f *flow) time.Duration {
 	if units -= c.free(); units <= 0 && own == 0 && spaced == 0 {
 		return 0
 	}
-	rate := c.slotRate()
+	rate := c.slotRate() * c.growth
 	wait := max(float64(max(units, 0))/rate, spaced)
-	if e := c.entitled(f); e < min(rate, c.allowed) && own > 0 {
+	if e := c.entitled(f) * c.growth; e < min(rate, c.allowed) && own > 0 {
 		wait = max(wait, float64(own)/e)
 	}
 	return seconds(wait)
@@ -49,7 +49,7 @@ func (c *Core) spent(r *Request, d *Decision) bool {
 		return d.PredictedWait > spare
 	}
 	_, cost := c.service.request()
-	units := int(math.Round(d.PredictedWait.Seconds() * c.slotRate()))
-	queue := departing(units, pace{slots: c.slotRate(), cv2: c.cv2 * cost})
+	units := int(math.Round(d.PredictedWait.Seconds() * c.slotRate() * c.growth))
+	queue := departing(units, pace{slots: c.slotRate() * c.growth, cv2: c.cv2 * cost})
 	return queue.longer(spare.Seconds()) > 1-tightOdds
 }

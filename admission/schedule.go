@@ -198,9 +198,9 @@ type walk struct {
 }
 
 func (c *Core) walk(r *Request, f *flow) walk {
-	z, all, rate := &c.service.sizes, float64(c.limit), c.rate()
+	z, all, rate := &c.service.sizes, float64(c.limit)*c.growth, c.rate()
 	cost := c.before(f.whole(), 0)
-	ahead := float64(cost) / c.slotRate()
+	ahead := float64(cost) / (c.slotRate() * c.growth)
 	for i := range c.lanes[:r.Priority-1] {
 		if l := &c.lanes[i]; l.cost > l.parked {
 			ahead += (z.base*float64(l.cost) + z.each*l.sized) * z.held / all * (1 - float64(l.parked)/float64(l.cost))
