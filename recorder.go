@@ -23,6 +23,7 @@ type recorder struct {
 	stripes []stripe
 	spare   atomic.Pointer[admission.Batch] // what the last window was gathered in
 	epochs  atomic.Pointer[epochs]          // of the core
+	ended   atomic.Int64                    // when something timed last did
 
 	admitted uint64 // in this window; guarded by the lock of the limiter
 }
@@ -44,14 +45,17 @@ func (r *recorder) init() {
 	n := min(runtime.GOMAXPROCS(0), maxStripes)
 	r.stripes = make([]stripe, 1<<bits.Len(uint(n-1)))
 	r.turn.Store(turnAt(time.Now()))
-	r.epochs.Store(new(epochs))
+	r.epochs.Store(&epochs{every: 1, was: 1})
 }
 
 // epochs is since when the current epoch of the core has been, and the one before it. What
-// started in between is of the latter: so a slot need not carry the tag.
+// started in between is of the latter: so a slot need not carry the tag. Likewise one in how
+// many requests is timed.
 type epochs struct {
 	tag           uint32
 	since, before time.Duration
+	every, was    uint32        // one request in so many is timed, and was before that
+	changed       time.Duration // the instant since which it is every
 }
 
 // at returns the tag of the epoch in which something started. All that is older than both
@@ -66,11 +70,31 @@ func (e *epochs) at(start time.Duration) uint32 {
 	return e.tag - 2
 }
 
+// of returns one in how many was timed of those that started then.
+func (e *epochs) of(start time.Duration) int {
+	if start >= e.changed {
+		return int(e.every)
+	}
+	return int(e.was)
+}
+
 // follow notes that the core has begun another epoch at now, if it has. The caller holds the
 // lock of the limiter.
 func (r *recorder) follow(tag uint32, now time.Duration) {
 	if old := r.epochs.Load(); old.tag != tag {
-		r.epochs.Store(&epochs{tag: tag, since: now, before: old.since})
+		e := *old
+		e.tag, e.since, e.before = tag, now, old.since
+		r.epochs.Store(&e)
+	}
+}
+
+// time has one request in k timed from now on. The caller holds the lock of the limiter.
+func (r *recorder) time(k uint32, now time.Duration) {
+	if old := r.epochs.Load(); old.every != k {
+		e := *old
+		e.every, e.was, e.changed = k, old.every, now
+		r.epochs.Store(&e)
+		r.mask.Store(k - 1)
 	}
 }
 
@@ -80,9 +104,15 @@ func (r *recorder) skips(n uint64) bool { return uint32(n)&r.mask.Load() != 0 }
 // note counts the end of a slot with outcome o at now. All work that is limited
 // counts in the time that slots are held; only completed and late work gives a
 // service sample. Without sample it gives neither.
+//
+// What the resource refused is counted whether it is timed or not. A refusal comes soon, so
+// one that is not timed is taken to have begun in the current epoch.
 func (rec *recorder) note(s *Slot, o Outcome, now time.Duration, sample bool) {
 	r := s.get()
 	if s.start == 0 {
+		if r.kind&(dropped|exempt) == dropped {
+			rec.noteDrop(int(r.cost))
+		}
 		return
 	}
 	var elsewhere time.Duration
@@ -100,8 +130,12 @@ func (rec *recorder) note(s *Slot, o Outcome, now time.Duration, sample bool) {
 			service = max(r.served-s.start, 1)
 		}
 	}
-	p := &rec.stripes[rand.Uint32()&uint32(len(rec.stripes)-1)]
+	// Nothing timed has ended since, and all that time this one was in flight.
+	quiet := now - max(time.Duration(rec.ended.Swap(int64(now))), s.start)
+	e := rec.epochs.Load()
+	p := rec.anyStripe()
 	p.mu.Lock()
+	p.batch.Quiet = max(p.batch.Quiet, quiet)
 	if sample {
 		size := r.size
 		if r.sized != 0 {
@@ -109,7 +143,7 @@ func (rec *recorder) note(s *Slot, o Outcome, now time.Duration, sample bool) {
 		}
 		p.batch.AddSample(admission.Sample{
 			Service: service, Hold: hold, Elsewhere: elsewhere, Cost: int(r.cost), Offered: r.size, Size: size,
-			Epoch: rec.epochs.Load().at(s.start), Dropped: r.kind&dropped != 0,
+			Epoch: e.at(s.start), Of: e.of(s.start), Dropped: r.kind&dropped != 0,
 		})
 	}
 	if p.ended[o] == nil {
@@ -117,6 +151,18 @@ func (rec *recorder) note(s *Slot, o Outcome, now time.Duration, sample bool) {
 	}
 	p.ended[o].Add(hold)
 	p.mu.Unlock()
+}
+
+// noteDrop counts work of so many units that the resource refused and that was not timed.
+func (rec *recorder) noteDrop(cost int) {
+	p := rec.anyStripe()
+	p.mu.Lock()
+	p.batch.AddSample(admission.Sample{Cost: cost, Epoch: rec.epochs.Load().tag, Dropped: true})
+	p.mu.Unlock()
+}
+
+func (rec *recorder) anyStripe() *stripe {
+	return &rec.stripes[rand.Uint32()&uint32(len(rec.stripes)-1)]
 }
 
 // gather moves the batches of the stripes to b.
@@ -187,7 +233,7 @@ func (l *Limiter) endWindow(now time.Duration) {
 	r.turn.Store(turnAt(time.Now()))
 	now = l.enter()
 	l.observeCall(now, b)
-	r.mask.Store(every(float64(r.admitted)/length.Seconds()) - 1)
+	r.time(every(float64(r.admitted)/length.Seconds()), now)
 	r.admitted = 0
 	l.leave(now)
 	b.Reset()

@@ -119,11 +119,17 @@ func (s *Slot) Fail(err error) {
 
 // Dropped gives the slot back: the resource refused the work, being over a limit of its own,
 // so that it did not run there. It counts as failed, is no service sample, and tells the law
-// of the limit to ask for less. An error of the work itself is Fail.
+// of the limit to ask for less. An error of the work itself is Fail, and a caller that left
+// Abandon: neither says that there was too much.
 func (s *Slot) Dropped() {
-	if r := s.write(); r != nil {
-		r.kind |= dropped
+	if s.of.l == nil {
+		return
 	}
+	if s.rare == nil {
+		own := plain
+		s.rare = &own
+	}
+	s.rare.kind |= dropped
 	s.finish(Failed, true)
 }
 

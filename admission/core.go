@@ -251,7 +251,7 @@ func (c *Core) Release(now time.Duration, e End) {
 		}
 		return
 	}
-	c.tide.end(c.now)
+	c.tide.end(c.now, max(e.Cost, 1))
 	c.inUse -= max(e.Cost, 1)
 	c.running--
 	if c.inUse < 0 || c.running < 0 {

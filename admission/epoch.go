@@ -62,6 +62,8 @@ type tide struct {
 	delayed float64
 	endedAt time.Duration // when something last ended, or nothing was in flight
 	quiet   time.Duration
+	ended   float64 // requests that ended since the law was asked
+	gone    float64 // units of cost that ended, less those of which it is known in which epoch they began
 }
 
 // Epoch returns the tag of the current epoch: a driver keeps it with each request that is
@@ -86,8 +88,10 @@ func (t *tide) admit(cost, inUse float64) {
 	e.current += cost * inUse
 }
 
-// end counts that something ended at now.
-func (t *tide) end(now time.Duration) {
+// end counts that a request ended at now.
+func (t *tide) end(now time.Duration, cost int) {
+	t.ended++
+	t.gone += float64(cost)
 	t.quiet = max(t.quiet, now-t.endedAt)
 	t.endedAt = now
 }
@@ -98,6 +102,8 @@ func (t *tide) settle(now time.Duration, was, is int, admitted, ended int64) {
 	t.arrive(float64(admitted))
 	t.admit(float64(admitted), max(float64(was+is)/2, 1))
 	t.peak = max(t.peak, is)
+	t.ended += float64(ended)
+	t.gone += float64(ended)
 	if ended > 0 || was == 0 {
 		t.endedAt = now // when in between, nobody knows
 	}
@@ -110,6 +116,26 @@ func (t *tide) mark(now time.Duration) {
 	t.open[0] = epoch{begun: now, taken: taken{tag: t.open[1].taken.tag + 1}}
 }
 
+// weight returns how many ends there were for each that the samples in b stand for. A driver
+// that times one request in k hands in one sample of k, while the ends themselves are all
+// counted: so their number is known, and how they fall into epochs is what the samples say.
+// What the resource refused is in b one by one.
+//
+// It is 1 where each request is timed. A sample may come before its end is counted, if another
+// caller ends the window in between: what is attributed too early is owed. What gives no
+// sample at all, work that was detached, goes the way of the others, or into no epoch where
+// there are none.
+func (t *tide) weight(b *Batch) float64 {
+	t.gone -= b.refused
+	if b.units == 0 {
+		t.gone = min(t.gone, 0)
+		return 1
+	}
+	k := max(t.gone, b.units) / b.meant // each stands for itself at the least
+	t.gone = max(t.gone-k*b.meant, -b.units)
+	return k
+}
+
 // window returns what the law is told, and begins the next window.
 func (c *Core) window(b *Batch) limit.Window {
 	t := &c.tide
@@ -119,24 +145,26 @@ func (c *Core) window(b *Batch) limit.Window {
 	w := limit.Window{
 		Length: c.now - c.lawAt, Objective: c.cfg.Objective,
 		Arrived: t.arrived, Delayed: t.delayed, Peak: t.peak, Running: c.inUse,
-		Ended: int(b.ended.n), Dropped: int(b.dropped), Samples: b.Samples(), Mean: seconds(b.served.mean(0, 0)),
-		Quiet: max(t.quiet, c.now-t.endedAt), Pressure: b.Pressure,
+		Ended: int(max(t.ended, b.dropped)), Dropped: int(b.dropped), Samples: b.Samples(), Mean: seconds(b.served.mean(0, 0)),
+		Quiet: max(t.quiet, c.now-t.endedAt, b.Quiet), Pressure: b.Pressure,
 	}
 	w.Own = seconds(w.Mean.Seconds() * (1 - b.served.away()))
 	if c.batch = b; b.samples > 0 {
 		w.Times = c.times
 	}
+	k := t.weight(b)
 	for i := range t.open {
 		e := &t.open[i]
 		for j := range b.epochs {
-			if o := &b.epochs[j]; o.ended > 0 && o.tag == e.taken.tag {
-				e.taken.add(o)
+			if o := b.epochs[j]; o.ended > 0 && o.tag == e.taken.tag {
+				o.ended = o.dropped + k*(o.ended-o.dropped)
+				e.taken.add(&o)
 			}
 		}
 		w.Epochs[i] = e.show(c.now, i == 0)
 	}
 	c.lawAt = c.now
-	t.arrived, t.delayed, t.peak, t.quiet = 0, 0, c.inUse, 0
+	t.arrived, t.delayed, t.peak, t.quiet, t.ended = 0, 0, c.inUse, 0, 0
 	return w
 }
 

@@ -37,11 +37,19 @@ type Batch struct {
 	ended   held     // by all that ended, failed ones included
 	pairs   pairs    // some of the requests that gave a service time, with the size they offered
 	dropped float64  // requests that the resource refused
+	refused float64  // units of cost of those
+	units   float64  // of the others
+	meant   float64  // units of cost that those stand for: see Sample.Of
 	epochs  [2]taken // of the two latest epochs, by the parity of their tags
 
 	// Pressure is how short of processors the process was in the window: see
 	// limit.Window. Merge keeps the largest.
 	Pressure float64
+
+	// Quiet is the longest time between two ends in which the work that ended with the second
+	// was in flight, where a driver has seen more of the ends than it told the core: those of
+	// lent slots. 0 if it has not looked. Merge keeps the largest.
+	Quiet time.Duration
 }
 
 // held is what requests held: their number, their cost, cost x seconds, and how much of
@@ -108,8 +116,14 @@ type Sample struct {
 	// Epoch is what Core.Epoch was when it was admitted.
 	Epoch uint32
 
+	// Of is one in how many requests was timed when it was admitted, where that is not each:
+	// the law is told of as many ends. 0 counts as 1.
+	Of int
+
 	// Dropped says that the resource refused it, being over a limit of its own: it is no
-	// service time, whatever Service is, and tells the law to ask for less.
+	// service time, whatever Service is, and tells the law to ask for less. Each of them is
+	// handed in, also by a driver that times one request in k; Hold is 0 where it was not
+	// timed.
 	Dropped bool
 }
 
@@ -128,23 +142,30 @@ func (b *Batch) AddSample(s Sample) {
 	if s.Size <= 0 {
 		s.Size = cost
 	}
-	if s.Hold = max(s.Hold, s.Service); s.Hold <= 0 {
+	if s.Hold = max(s.Hold, s.Service); s.Hold <= 0 && !s.Dropped {
 		return
 	}
 	elsewhere := min(max(s.Elsewhere, 0), s.Hold)
 	one := held{1, float64(cost), s.Hold.Seconds() * float64(cost), elsewhere.Seconds() * float64(cost)}
-	b.ended.add(one)
+	if s.Hold > 0 {
+		b.ended.add(one)
+	}
 	of := taken{tag: s.Epoch, ended: float64(cost)}
 	if s.Dropped {
 		b.dropped++
+		b.refused += of.ended
 		of.dropped, s.Service = of.ended, 0
+	} else {
+		b.units += of.ended
+		of.ended *= float64(max(s.Of, 1))
+		b.meant += of.ended
 	}
 	if s.Service <= 0 {
 		fold(&b.epochs, &of)
 		return
 	}
 	own := max(s.Service-elsewhere, 1).Seconds()
-	of.n, of.sum, of.sumsq, of.cost, of.weighted = 1, own, own*own, of.ended, own*of.ended
+	of.n, of.sum, of.sumsq, of.cost, of.weighted = 1, own, own*own, one.cost, own*one.cost
 	fold(&b.epochs, &of)
 	b.served.add(one)
 	b.size += float64(s.Size)
@@ -169,10 +190,14 @@ func (b *Batch) Merge(o *Batch) {
 	b.merge(o)
 	b.pairs.merge(&o.pairs)
 	b.dropped += o.dropped
+	b.refused += o.refused
+	b.units += o.units
+	b.meant += o.meant
 	for i := range o.epochs {
 		fold(&b.epochs, &o.epochs[i])
 	}
 	b.Pressure = max(b.Pressure, o.Pressure)
+	b.Quiet = max(b.Quiet, o.Quiet)
 }
 
 func (b *Batch) merge(o *Batch) {
@@ -199,11 +224,12 @@ func (b *Batch) Reset() {
 	b.lo, b.hi, b.samples, b.size = 0, 0, 0, 0
 	b.served, b.ended = held{}, held{}
 	b.pairs.reset()
-	b.dropped, b.epochs, b.Pressure = 0, [2]taken{}, 0
+	b.dropped, b.refused, b.units, b.meant = 0, 0, 0, 0
+	b.epochs, b.Pressure, b.Quiet = [2]taken{}, 0, 0
 }
 
 // Empty reports whether b holds nothing.
-func (b *Batch) Empty() bool { return b.ended.n == 0 }
+func (b *Batch) Empty() bool { return b.units == 0 && b.dropped == 0 }
 
 // Samples returns the number of service times in b.
 func (b *Batch) Samples() int { return int(b.samples) }

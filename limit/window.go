@@ -59,7 +59,10 @@ type Epoch struct {
 	Arrived  float64       // units of cost that were offered in it
 	Delayed  float64       // of those, what was not admitted at once
 
-	Ended   float64       // units of cost, of those admitted in it, that have ended, whatever way
+	// Ended is how many units of cost, of those admitted in it, have ended, whatever way. All
+	// of them, in the mean: where a part of the requests is timed, which epoch they were of is
+	// an estimate from those, within 1/sqrt(Samples) of itself or better.
+	Ended   float64
 	Dropped float64       // of those, what the resource refused
 	Samples float64       // requests that gave a service time
 	Served  float64       // the units of cost of those

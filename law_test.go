@@ -1,0 +1,280 @@
+package goodput
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/goodput/goodput/limit"
+)
+
+// A spy is a law that holds its limit and keeps what it was told. Two are equal if they
+// write to the same notes.
+type spy struct {
+	at    int
+	notes *notes
+}
+
+// notes are what a spy was told, and what it does.
+type notes struct {
+	sync.Mutex
+	windows []limit.Window
+	begun   int
+	mark    bool   // with every move
+	search  bool   // likewise
+	to      int    // the limit that it says; 0: the one in force
+	why     string // of it
+}
+
+func spying(n int) spy { return spy{n, new(notes)} }
+
+func (s spy) Start() (int, error) { return s.at, nil }
+
+func (s spy) Begin(uint64) limit.State {
+	s.notes.Lock()
+	defer s.notes.Unlock()
+	s.notes.begun++
+	return s.notes
+}
+
+func (s spy) String() string { return "spy" }
+
+func (n *notes) Next(current int, w *limit.Window) limit.Move {
+	n.Lock()
+	defer n.Unlock()
+	own := *w
+	own.Times = nil // not to be kept
+	n.windows = append(n.windows, own)
+	to := current
+	if n.to != 0 {
+		to = n.to
+	}
+	return limit.Move{Limit: to, Mark: n.mark, Search: n.search}
+}
+
+func (n *notes) Why() string {
+	n.Lock()
+	defer n.Unlock()
+	return n.why
+}
+
+// do sets what the law does from now on.
+func (n *notes) do(to int, search bool, why string) {
+	n.Lock()
+	defer n.Unlock()
+	n.to, n.search, n.why = to, search, why
+}
+
+// told returns the windows since the last call, with the sums in one.
+func (n *notes) told() (all limit.Window, each []limit.Window) {
+	n.Lock()
+	defer n.Unlock()
+	each, n.windows = n.windows, nil
+	for i := range each {
+		w := &each[i]
+		all.Arrived += w.Arrived
+		all.Ended += w.Ended
+		all.Dropped += w.Dropped
+		all.Samples += w.Samples
+		all.Quiet = max(all.Quiet, w.Quiet)
+	}
+	if len(each) > 0 {
+		all.Epochs = each[len(each)-1].Epochs
+	}
+	return all, each
+}
+
+// window lets the current window of l end.
+func window(l *Limiter) {
+	time.Sleep(l.settings.Load().window)
+	l.Stats()
+}
+
+// F33: what the resource refused is a drop and no service time, whether it is timed or not,
+// what it costs counts, and a probe says nothing. Failures and callers that left are no drops.
+func TestTheLawIsToldOfDrops(t *testing.T) {
+	for _, c := range []struct {
+		name                    string
+		mask                    uint32 // k - 1
+		end                     func(*Slot)
+		work                    Work
+		ended, drops, samples   int
+		epochEnded, epochDroppd float64
+	}{
+		{"dropped", 0, (*Slot).Dropped, Work{}, 8, 8, 0, 8, 8},
+		{"dropped, one in eight timed", 7, (*Slot).Dropped, Work{}, 8, 8, 0, 8, 8},
+		{"dropped, three units", 0, (*Slot).Dropped, Work{Cost: 3}, 8, 8, 0, 24, 24},
+		{"a dropped probe", 0, (*Slot).Dropped, Work{Exempt: true}, 0, 0, 0, 0, 0},
+		{"a dropped probe, not timed", 7, (*Slot).Dropped, Work{Exempt: true}, 0, 0, 0, 0, 0},
+		{"failed", 0, func(s *Slot) { s.Fail(errWork) }, Work{}, 8, 0, 0, 8, 0},
+		{"the caller left", 0, func(s *Slot) { s.Fail(context.Canceled) }, Work{}, 8, 0, 0, 8, 0},
+		{"abandoned", 0, (*Slot).Abandon, Work{}, 8, 0, 0, 8, 0},
+		{"completed", 0, (*Slot).Release, Work{}, 8, 0, 8, 8, 0},
+		{"completed, one in eight timed", 7, (*Slot).Release, Work{}, 8, 0, 1, 8, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			law := spying(100)
+			l := New(Config{Limit: law})
+			l.rec.mask.Store(c.mask)
+			var slots []*Slot
+			for range 8 {
+				slot, err := l.AcquireWork(t.Context(), c.work)
+				if err != nil {
+					t.Fatal(err)
+				}
+				slots = append(slots, &slot)
+			}
+			time.Sleep(10 * time.Millisecond)
+			for _, slot := range slots {
+				c.end(slot)
+			}
+			window(l)
+			w, _ := law.notes.told()
+			if w.Ended != c.ended || w.Dropped != c.drops || w.Samples != c.samples {
+				t.Errorf("%s: %d ended, %d dropped, %d samples, want %d, %d, %d", c.name, w.Ended, w.Dropped, w.Samples, c.ended, c.drops, c.samples)
+			}
+			if e := w.Epochs[0]; e.Ended != c.epochEnded || e.Dropped != c.epochDroppd || e.Left() != 0 {
+				t.Errorf("%s: of the epoch %v ended, %v dropped, %v left, want %v, %v, 0", c.name, e.Ended, e.Dropped, e.Left(), c.epochEnded, c.epochDroppd)
+			}
+			if s := l.Stats(); s.Outcomes[Failed] != 0 && c.samples > 0 || c.drops > 0 && s.Outcomes[Failed] != 8 {
+				t.Errorf("%s: outcomes %v", c.name, s.Outcomes)
+			}
+			checkEmpty(t, l)
+		})
+	}
+}
+
+// Where one request in eight is timed the ends of an epoch are comparable with what was
+// admitted in it: while nothing of it is left they are as many, and never more. The refused
+// ones are counted each.
+func TestEpochsAddUpWhenFewAreTimed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		law := spying(10_000)
+		l := New(Config{Limit: law, Objective: 400 * time.Millisecond})
+		const n, ms = 80_000, time.Millisecond
+		var wg sync.WaitGroup
+		send := func(i int) {
+			wg.Go(func() {
+				slot, err := l.Acquire(context.Background())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				time.Sleep(time.Duration(1+i%20) * ms)
+				if i%10 == 0 {
+					slot.Dropped()
+					return
+				}
+				slot.Release()
+			})
+		}
+		second := func(mark bool) {
+			law.notes.Lock()
+			law.notes.mark = mark
+			law.notes.Unlock()
+			for i := range n {
+				if i%(n/1000) == 0 {
+					time.Sleep(ms)
+				}
+				send(i)
+			}
+			wg.Wait()
+			window(l)
+		}
+		second(false)
+		all, _ := law.notes.told()
+		// All of the first window are timed, and of the rest one in eight.
+		if timed := n/20 + n/8; all.Ended != n || all.Dropped != n/10 || all.Samples > timed {
+			t.Errorf("%d ended, %d of them dropped, %d timed; want %d, %d, at most %d", all.Ended, all.Dropped, all.Samples, n, n/10, timed)
+		}
+		if e := all.Epochs[0]; e.Admitted != n || e.Ended < n-1 || e.Ended > n+1 || e.Dropped != n/10 {
+			t.Errorf("of the epoch %v were admitted, %v ended, %v dropped", e.Admitted, e.Ended, e.Dropped)
+		}
+		second(true) // an epoch a window: 50 ms, with 10 ms of work from the one before
+		_, each := law.notes.told()
+		for _, w := range each {
+			if w.Epochs[1].Admitted < n/40 { // not a whole window
+				continue
+			}
+			// The one before has ended but for what began in the last 20 ms before it was
+			// over, and ended after this window did: nothing. Of about 500 samples in an
+			// epoch a tenth are from its edges, where the part that is timed differs.
+			e := w.Epochs[1]
+			if e.Ended < 0.95*e.Admitted || e.Ended > 1.05*e.Admitted {
+				t.Errorf("of the epoch before %v were admitted, %v ended", e.Admitted, e.Ended)
+			}
+		}
+	})
+}
+
+// A process that stood still for 5 s has a quiet spell of 5 s, wherever the standstill fell
+// in the window and whether slots are lent or not. An idle time has none.
+func TestQuietIsAStandstill(t *testing.T) {
+	const work, still = 10 * time.Millisecond, 5 * time.Second
+	for _, noLend := range []bool{false, true} {
+		for _, inFlight := range []int{1, 20} {
+			synctest.Test(t, func(t *testing.T) {
+				law := spying(100)
+				l := New(Config{Limit: law, Objective: 400 * time.Millisecond})
+				now := l.enter()
+				l.noLend = noLend
+				l.leave(now)
+				// busy has inFlight requests at once for half a second, those of the middle for
+				// as long as the process stands still in it.
+				busy := func(pause time.Duration) {
+					var wg sync.WaitGroup
+					for range inFlight {
+						wg.Go(func() {
+							for i := range 50 {
+								slot, err := l.Acquire(context.Background())
+								if err != nil {
+									t.Error(err)
+									return
+								}
+								time.Sleep(work)
+								if i == 23 {
+									time.Sleep(pause)
+								}
+								slot.Release()
+							}
+						})
+					}
+					wg.Wait()
+				}
+				busy(0)
+				time.Sleep(still) // idle
+				busy(0)
+				time.Sleep(still)
+				window(l)
+				all, _ := law.notes.told()
+				if all.Quiet > 2*work {
+					t.Errorf("lends %v, %d in flight: a quiet spell of %v in an idle time", !noLend, inFlight, all.Quiet)
+				}
+				busy(still)
+				window(l)
+				all, _ = law.notes.told()
+				if all.Quiet < still || all.Quiet > still+2*work {
+					t.Errorf("lends %v, %d in flight: a quiet spell of %v, want %v", !noLend, inFlight, all.Quiet, still)
+				}
+			})
+		}
+	}
+}
+
+// Nothing else than a Dropped is one, and the zero Slot is nobody's.
+func TestDroppedOnce(t *testing.T) {
+	var none Slot
+	none.Dropped()
+	l := fixed(2, 1)
+	slot := mustAcquire(t, l)
+	slot.Fail(errors.New("gone"))
+	slot.Dropped() // it does nothing
+	s := l.Stats()
+	if s.Outcomes[Failed] != 1 {
+		t.Errorf("outcomes %v", s.Outcomes)
+	}
+	checkEmpty(t, l)
+}
