@@ -71,7 +71,7 @@ func (r *reader) compared(c *Compared, kind string, m *strictyaml.Map) bool {
 	for i := range r.file.Sim.Tiers {
 		var p sim.Policy
 		var ok bool
-		if own := r.file.Sim.Tiers[i].Policy; own.Baseline == nil && r.limit(i) == 0 {
+		if own := r.file.Sim.Tiers[i].Policy; own.Baseline == nil && (own.Core == nil || own.Core.Limit == nil) {
 			return false
 		}
 		if kind == ours {
@@ -117,6 +117,9 @@ func (r *reader) baseline(m *strictyaml.Map, at strictyaml.Node, kind string, i 
 	tier := r.file.Sim.Tiers[i].Policy
 	same := tier.Baseline != nil && tier.Name == kind // what the file says of it holds here too
 	limit := r.limit(i)
+	if limit == 0 && tier.Core != nil {
+		limit = r.share(i) // ours finds it; who cannot is told
+	}
 	own := m.Get("limit")
 	switch {
 	case own.Raw() == "unbounded":
@@ -142,6 +145,15 @@ func (r *reader) baseline(m *strictyaml.Map, at strictyaml.Node, kind string, i 
 	}
 	discipline(m, kind, p.Baseline)
 	return p, m.Sound()
+}
+
+// share is what an instance of tier i has of its slots, 0 if the tier has none.
+func (r *reader) share(i int) int {
+	t := &r.file.Sim.Tiers[i]
+	if t.Slots == 0 {
+		return 0
+	}
+	return max(t.Slots/max(t.Instances, 1), 1)
 }
 
 // discipline sets in b what m says.

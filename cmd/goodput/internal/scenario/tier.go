@@ -104,6 +104,9 @@ func (r *reader) policy(n strictyaml.Node, i int) {
 	m.Need("limit", "60")
 	p.Read(m)
 	p.ReadDeadlines(m)
+	if law := p.Limiter.Limit; law != nil && policy.Number(law) == 0 && t.Slots == 0 {
+		m.Get("limit").Fail("limit %v has nothing to find: say how many requests the service can do at once, such as slots: 60, beside policy", law)
+	}
 	m.Done()
 	if m.Sound() {
 		p.Check(m)
