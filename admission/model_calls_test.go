@@ -239,7 +239,7 @@ func (m *model) stats() Stats {
 		Arrivals: m.counts.arrivals, Immediate: m.counts.immediate, Dequeued: m.counts.dequeued,
 		Outcomes: m.counts.outcomes, Refusals: m.counts.refusals,
 		ExemptAdmitted: m.counts.exempt, LimitChanges: m.counts.limitChanges,
-		LimitFrom: m.movedFrom, LimitAsked: m.now - m.asked,
+		LimitFrom: m.movedFrom, LimitAsked: m.now - m.asked, LimitSearch: m.search,
 	}
 	if s.LimitChanges > 0 {
 		s.LimitMoved = m.now - m.moved

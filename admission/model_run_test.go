@@ -83,6 +83,9 @@ func (d *duel) config() Config {
 		Allowance: []Quota{{}, {}, {}, {Rate: 31.4159}, {Rate: 7.3137, Burst: 3.1}, {Rate: 301.77, Burst: 1}}[d.pick(6)],
 	}
 	cfg.Durable = (cfg.Overflow == Block || cfg.Overflow == RefuseNewest) && d.pick(2) == 0
+	if d.pick(3) == 0 {
+		cfg.Limit = wanders{choose(1, 2, 3, 5)}
+	}
 	d.shares(&cfg)
 	return cfg
 }
@@ -200,6 +203,9 @@ func (d *duel) measure(enter func()) error {
 	d.batch.Reset()
 	enter()
 	d.model.asked = d.model.now
+	if w, ok := d.core.law.(*wanderer); ok {
+		d.model.obey(w.said)
+	}
 	return nil
 }
 
@@ -211,6 +217,7 @@ func (d *duel) setLimit(enter func()) error {
 		return err
 	}
 	enter()
+	d.model.search = false
 	d.model.setLimit(n)
 	return nil
 }
@@ -365,6 +372,7 @@ func (d *duel) reconfigure(cfg Config, enter func()) error {
 	n := d.model.limit
 	if cfg.Limit != d.cfg.Limit {
 		n, _ = cfg.Limit.Start()
+		_, d.model.search = cfg.Limit.(wanders)
 	}
 	d.cfg = cfg
 	var dropped []*place

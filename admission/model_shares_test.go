@@ -264,7 +264,11 @@ func (m *model) predict(p *place) (wait, allowed time.Duration) {
 	units := p.Cost + own + m.overtakers(p, own)
 	units += m.cost(func(q *place) bool { return q.Priority < p.Priority && !q.turn().parked })
 	long := max(float64(max(units-m.free(), 0))/m.num.slots, m.lacks(units))
-	if e := m.of(p).entitled; e < m.num.rate && own > 0 {
+	most := m.num.slots
+	if m.quota.Rate > 0 {
+		most = min(most, m.quota.Rate)
+	}
+	if e := m.of(p).entitled * m.num.growth; e < most && own > 0 {
 		long = max(long, float64(own)/e)
 	}
 	return seconds(long), seconds(m.lacks(units))

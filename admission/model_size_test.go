@@ -53,7 +53,7 @@ func (m *model) inTime(p *place, gone []*place) (victims []*place, ok bool) {
 		return gone, true
 	}
 	z := m.num.sizes
-	slots := float64(m.limit)
+	slots := float64(m.limit) * m.num.growth
 	spent := m.overtakers(p, 0) // of the allowance, before the line
 	ahead := float64(spent) / m.num.slots
 	for pr := Critical; pr < p.Priority; pr++ { // those above by their sizes, but the part that waits for a ceiling

@@ -20,6 +20,7 @@ type model struct {
 	asked     time.Duration // when the law last was
 	moved     time.Duration // when the limit last was
 	movedFrom int
+	search    bool // the law says that it searches
 	runs      int
 	lent      int
 	probe     int     // exempt requests in flight
@@ -50,7 +51,8 @@ type model struct {
 // numbersInForce are what the model takes from the core.
 type numbersInForce struct {
 	quantile           float64
-	rate, slots        float64 // cost per second that can be served, and that the slots could
+	rate, slots        float64 // cost per second that can be served, and that the slots could or, in a search, will
+	growth             float64 // by how much more that is: 1 without one
 	depth, reach, full int
 	fixed              bool // the depth is configured
 	overload           bool
@@ -74,7 +76,7 @@ type rowNumbers struct {
 func numbersOf(c *Core) numbersInForce {
 	_, cost := c.service.request()
 	n := numbersInForce{
-		quantile: c.quantile, rate: c.rate(), slots: c.slotRate(), depth: c.depth, reach: c.reach, full: c.derivation.Depth,
+		quantile: c.quantile, rate: c.rate(), slots: c.slotRate() * c.growth, growth: c.growth, depth: c.depth, reach: c.reach, full: c.derivation.Depth,
 		overload: c.overload, fixed: c.derivation.Fixed, tight: c.derivation.Tight, cv2: c.cv2 * cost, perCost: c.load.perCost,
 		patience: c.patience(), hopeless: c.hopeless(), sized: c.service.samples > 0,
 		sizes: sizesOf(c), rows: map[*row][priorities]rowNumbers{},
@@ -117,6 +119,7 @@ func (p *place) retry() bool        { return p.Attempt > 1 }
 func newModel(cfg Config, c *Core) *model {
 	m := &model{order: FIFO, num: numbersOf(c), stood: Never, others: -8 * MaxObjective, seen: map[string]int{}, era: 1}
 	m.limit, _ = cfg.Limit.Start()
+	_, m.search = cfg.Limit.(wanders)
 	m.owners = []*owner{newOwner(Tenant{Weight: 1}, c.rows[everybody], 0)}
 	m.configure(cfg, c)
 	return m
