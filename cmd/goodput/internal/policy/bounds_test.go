@@ -2,6 +2,7 @@ package policy
 
 import (
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -81,5 +82,89 @@ func TestBoundsAreThoseOfTheLibrary(t *testing.T) {
 		if c.beyond.Validate() == nil {
 			t.Errorf("%s: the library takes more", name)
 		}
+	}
+}
+
+// So are those of the constants of laws, each in the words of its key; the names of the
+// keys are all there are.
+func TestBoundsOfLawsAreThoseOfTheLibrary(t *testing.T) {
+	up := func(v float64) float64 { return math.Nextafter(v, math.Inf(1)) }
+	down := func(v float64) float64 { return math.Nextafter(v, math.Inf(-1)) }
+	fields := 0
+	for name, c := range map[string]struct{ at, beyond [2]limit.Law }{
+		"aimd backoff": {
+			[2]limit.Law{limit.AIMD{Backoff: 0.5}, limit.AIMD{Backoff: 0.99}},
+			[2]limit.Law{limit.AIMD{Backoff: down(0.5)}, limit.AIMD{Backoff: up(0.99)}},
+		},
+		"aimd timeout": {
+			[2]limit.Law{limit.AIMD{Timeout: shortest}, limit.AIMD{Timeout: lawSpell}},
+			[2]limit.Law{limit.AIMD{Timeout: shortest - 1}, limit.AIMD{Timeout: lawSpell + 1}},
+		},
+		"aimd window": {
+			[2]limit.Law{limit.AIMD{Window: lawWindow}, limit.AIMD{Window: lawSpell}},
+			[2]limit.Law{limit.AIMD{Window: lawWindow - 1}, limit.AIMD{Window: lawSpell + 1}},
+		},
+		"vegas alpha": {
+			[2]limit.Law{limit.Vegas{Alpha: 0.1}, limit.Vegas{Alpha: 100}},
+			[2]limit.Law{limit.Vegas{Alpha: down(0.1)}, limit.Vegas{Alpha: up(100)}},
+		},
+		"vegas beta": {
+			[2]limit.Law{limit.Vegas{Alpha: 0.1, Beta: 0.1}, limit.Vegas{Beta: 100}},
+			[2]limit.Law{limit.Vegas{Alpha: 0.1, Beta: down(0.1)}, limit.Vegas{Beta: up(100)}},
+		},
+		"vegas smoothing": {
+			[2]limit.Law{limit.Vegas{Smoothing: 0.01}, limit.Vegas{Smoothing: 1}},
+			[2]limit.Law{limit.Vegas{Smoothing: down(0.01)}, limit.Vegas{Smoothing: up(1)}},
+		},
+		"vegas probe": {
+			[2]limit.Law{limit.Vegas{Probe: 1}, limit.Vegas{Probe: lawWhole}},
+			[2]limit.Law{limit.Vegas{Probe: -1}, limit.Vegas{Probe: lawWhole + 1}}, // 0 is the default
+		},
+		"vegas window": {
+			[2]limit.Law{limit.Vegas{Window: lawWindow}, limit.Vegas{Window: lawSpell}},
+			[2]limit.Law{limit.Vegas{Window: lawWindow - 1}, limit.Vegas{Window: lawSpell + 1}},
+		},
+		"gradient2 queue": {
+			[2]limit.Law{limit.Gradient2{Queue: 1}, limit.Gradient2{Queue: lawWhole}},
+			[2]limit.Law{limit.Gradient2{Queue: -1}, limit.Gradient2{Queue: lawWhole + 1}},
+		},
+		"gradient2 tolerance": {
+			[2]limit.Law{limit.Gradient2{Tolerance: 1}, limit.Gradient2{Tolerance: 100}},
+			[2]limit.Law{limit.Gradient2{Tolerance: down(1)}, limit.Gradient2{Tolerance: up(100)}},
+		},
+		"gradient2 smoothing": {
+			[2]limit.Law{limit.Gradient2{Smoothing: 0.01}, limit.Gradient2{Smoothing: 1}},
+			[2]limit.Law{limit.Gradient2{Smoothing: down(0.01)}, limit.Gradient2{Smoothing: up(1)}},
+		},
+		"gradient2 long": {
+			[2]limit.Law{limit.Gradient2{Long: 10}, limit.Gradient2{Long: lawWhole}},
+			[2]limit.Law{limit.Gradient2{Long: 9}, limit.Gradient2{Long: lawWhole + 1}},
+		},
+		"gradient2 drift": {
+			[2]limit.Law{limit.Gradient2{Drift: 0.1}, limit.Gradient2{Drift: 1}},
+			[2]limit.Law{limit.Gradient2{Drift: down(0.1)}, limit.Gradient2{Drift: up(1)}},
+		},
+		"gradient2 window": {
+			[2]limit.Law{limit.Gradient2{Window: lawWindow}, limit.Gradient2{Window: lawSpell}},
+			[2]limit.Law{limit.Gradient2{Window: lawWindow - 1}, limit.Gradient2{Window: lawSpell + 1}},
+		},
+	} {
+		fields++
+		for i := range c.at {
+			if _, err := c.at[i].Start(); err != nil {
+				t.Errorf("%s: the library does not take %+v: %v", name, c.at[i], err)
+			}
+			if _, err := c.beyond[i].Start(); err == nil {
+				t.Errorf("%s: the library takes %+v", name, c.beyond[i])
+			}
+		}
+	}
+	const common = 3 // From, Min, Max
+	all := 0
+	for _, law := range []limit.Law{limit.AIMD{}, limit.Vegas{}, limit.Gradient2{}} {
+		all += reflect.TypeOf(law).NumField() - common
+	}
+	if n := reflect.TypeFor[limit.Auto]().NumField(); fields != all || n != common {
+		t.Errorf("the laws have %d constants and auto %d, a file %d and %d", all, n, fields, common)
 	}
 }

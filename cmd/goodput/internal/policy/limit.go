@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
 	"github.com/goodput/goodput/limit"
@@ -25,18 +26,73 @@ import (
 //
 // are the same: the second form is read as the first one.
 
-// laws are those that find a limit, by their names.
+// laws are those that find a limit, by their names. Each reads the constants that m has,
+// and leaves the others at 0, which is their default.
 var laws = []struct {
 	name string
-	read func(m *strictyaml.Map) limit.Law // the constants that m has, the law's defaults for the others
+	read func(m *strictyaml.Map) limit.Law
 }{
 	{"auto", func(m *strictyaml.Map) limit.Law {
 		var l limit.Auto
-		for key, field := range map[string]*int{"from": &l.From, "min": &l.Min, "max": &l.Max} {
-			set(field, m.Get(key), units)
-		}
+		units(m, &l.From, &l.Min, &l.Max)
 		return l
 	}},
+	{"aimd", func(m *strictyaml.Map) limit.Law {
+		var l limit.AIMD
+		units(m, &l.From, &l.Min, &l.Max)
+		number(m, "backoff", &l.Backoff, 0.5, 0.99)
+		spell(m, "timeout", &l.Timeout, shortest)
+		spell(m, "window", &l.Window, lawWindow)
+		return l
+	}},
+	{"vegas", func(m *strictyaml.Map) limit.Law {
+		var l limit.Vegas
+		units(m, &l.From, &l.Min, &l.Max)
+		number(m, "alpha", &l.Alpha, 0.1, 100)
+		number(m, "beta", &l.Beta, 0.1, 100)
+		number(m, "smoothing", &l.Smoothing, 0.01, 1)
+		whole(m, "probe", &l.Probe, 1)
+		spell(m, "window", &l.Window, lawWindow)
+		return l
+	}},
+	{"gradient2", func(m *strictyaml.Map) limit.Law {
+		var l limit.Gradient2
+		units(m, &l.From, &l.Min, &l.Max)
+		whole(m, "queue", &l.Queue, 1)
+		number(m, "tolerance", &l.Tolerance, 1, 100)
+		number(m, "smoothing", &l.Smoothing, 0.01, 1)
+		whole(m, "long", &l.Long, 10)
+		number(m, "drift", &l.Drift, 0.1, 1)
+		spell(m, "window", &l.Window, lawWindow)
+		return l
+	}},
+}
+
+// Ranges, in the words of package limit.
+const (
+	lawWindow = 100 * time.Millisecond // the shortest
+	lawSpell  = time.Hour              // the longest
+	lawWhole  = 1_000_000
+)
+
+// units reads what every law has.
+func units(m *strictyaml.Map, from, low, high *int) {
+	whole := func(n strictyaml.Node) int { return int(n.Whole(1, limit.Max)) }
+	set(from, m.Get("from"), whole)
+	set(low, m.Get("min"), whole)
+	set(high, m.Get("max"), whole)
+}
+
+func number(m *strictyaml.Map, key string, field *float64, low, high float64) {
+	set(field, m.Get(key), func(n strictyaml.Node) float64 { return n.Number(low, high) })
+}
+
+func whole(m *strictyaml.Map, key string, field *int, low int64) {
+	set(field, m.Get(key), func(n strictyaml.Node) int { return int(n.Whole(low, lawWhole)) })
+}
+
+func spell(m *strictyaml.Map, key string, field *time.Duration, low time.Duration) {
+	set(field, m.Get(key), func(n strictyaml.Node) time.Duration { return n.Span(low, lawSpell) })
 }
 
 // LawNames returns the names of the laws that find a limit.
@@ -47,8 +103,6 @@ func LawNames() []string {
 	}
 	return names
 }
-
-func units(n strictyaml.Node) int { return int(n.Whole(1, limit.Max)) }
 
 // readLimit returns nil if it cannot read n, which is then an error of the file.
 func readLimit(n strictyaml.Node) limit.Law {

@@ -3,6 +3,7 @@ package policy
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/goodput/goodput/limit"
 )
@@ -22,6 +23,27 @@ func TestLimitForms(t *testing.T) {
 		{"{law: auto, max: 200}", "auto:max=200", limit.Auto{Max: 200}, 0},
 		{"{law: auto, from: 20, min: 1, max: 1000}", "auto:from=20,min=1,max=1000", limit.Auto{From: 20, Min: 1, Max: 1000}, 0},
 		{"{law: auto, min: 3, from: 3, max: 3}", "auto:min=3,from=3,max=3", limit.Auto{From: 3, Min: 3, Max: 3}, 0},
+		{"aimd", "aimd", limit.AIMD{}, 0},
+		{
+			"{law: aimd, from: 30, min: 10, max: 90, backoff: 0.8, timeout: 2s, window: 500ms}",
+			"aimd:from=30,min=10,max=90,backoff=0.8,timeout=2s,window=500ms",
+			limit.AIMD{From: 30, Min: 10, Max: 90, Backoff: 0.8, Timeout: 2 * time.Second, Window: 500 * time.Millisecond},
+			0,
+		},
+		{"vegas", "vegas", limit.Vegas{}, 0},
+		{
+			"{law: vegas, from: 30, min: 10, max: 90, alpha: 2, beta: 4.5, smoothing: 0.5, probe: 60, window: 2s}",
+			"vegas:from=30,min=10,max=90,alpha=2,beta=4.5,smoothing=0.5,probe=60,window=2s",
+			limit.Vegas{From: 30, Min: 10, Max: 90, Alpha: 2, Beta: 4.5, Smoothing: 0.5, Probe: 60, Window: 2 * time.Second},
+			0,
+		},
+		{"gradient2", "gradient2", limit.Gradient2{}, 0},
+		{
+			"{law: gradient2, from: 30, min: 10, max: 90, queue: 6, tolerance: 2, smoothing: 0.5, long: 100, drift: 0.9, window: 2s}",
+			"gradient2:from=30,min=10,max=90,queue=6,tolerance=2,smoothing=0.5,long=100,drift=0.9,window=2s",
+			limit.Gradient2{From: 30, Min: 10, Max: 90, Queue: 6, Tolerance: 2, Smoothing: 0.5, Long: 100, Drift: 0.9, Window: 2 * time.Second},
+			0,
+		},
 	} {
 		got, err := read(t, Policy{}, "limit: "+c.file)
 		if err != nil || got.Limiter.Limit != c.want {
@@ -70,6 +92,9 @@ func TestWrongLimit_C041_C036(t *testing.T) {
 		"{law: auto, max: 1.5}":                 {`max "1.5" is not a whole number`},
 		"{law: auto, max:}":                     {"max has no value"},
 		"{law: auto, maximum: 3}":               {"maximum is unknown"},
+		"{law: vegas, alpha: 5, beta: 4}":       {"beta"}, // the library knows
+		"{law: aimd, backoff: 1}":               {`backoff "1" is not a number of 0.5 to 0.99`},
+		"{law: aimd, alpha: 3}":                 {"alpha is unknown: backoff, from, law, max, min, timeout or window"},
 		"{law: atuo}":                           {`law "atuo" is unknown, did you mean auto?`},
 		"{law: 60}":                             {`law "60" is unknown`},
 		"{max: 200}":                            {"law is missing: for example law: auto"},
