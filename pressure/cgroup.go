@@ -17,6 +17,9 @@ import (
 // version 1 or 2, and takes the one that is throttled most. Without a quota there is nothing
 // to be throttled, and so no level: String says that.
 //
+// What is said is about the last second, or the time since it was last asked, if that is
+// longer.
+//
 // The zero CGroup is ready. Use it by pointer, share it, and do not change its fields
 // once it is in use. It is safe for concurrent use. It reads two or three small files every
 // 100 ms, and whoever asks while they are read has the answer from before.
@@ -106,8 +109,8 @@ func (c *CGroup) Usage() (ofQuota float64, ok bool) {
 	return a.used, true
 }
 
-// String returns "cgroup sys/fs/cgroup: throttled in 30 % of its periods, 98 % of 0.5 CPUs
-// used; too much is 25 %".
+// String returns "cgroup sys/fs/cgroup: throttled in 30 % of its periods, uses 98 % of 0.5
+// CPUs; too much is 25 %".
 func (c *CGroup) String() string {
 	c.mu.Lock()
 	a := c.answer
@@ -118,11 +121,11 @@ func (c *CGroup) String() string {
 	case a.dir == "":
 		return errUnread.Error()
 	}
-	used := ""
+	used := "its quota is"
 	if a.used >= 0 {
-		used = fmt.Sprintf("%.0f %% of ", 100*a.used)
+		used = fmt.Sprintf("uses %.0f %% of", 100*a.used)
 	}
-	return fmt.Sprintf("cgroup %s: throttled in %.0f %% of its periods, %s%.3g CPUs used; too much is %.0f %%",
+	return fmt.Sprintf("cgroup %s: throttled in %.0f %% of its periods, %s %.3g CPUs; too much is %.0f %%",
 		a.dir, 100*a.share, used, a.quota.cpus(), 100*c.tooMuch())
 }
 

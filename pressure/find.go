@@ -148,10 +148,10 @@ func mounted(mounts []mount, v1 bool, controller, own string) (best mount, rel s
 // inside returns the path of own below root. "/a/b" is below "/a", and "/ab" is not; what
 // begins with ".." is above what a namespace shows.
 func inside(root, own string) (rel string, ok bool) {
-	root, up := strings.TrimSuffix(root, "/")+"/", strings.Contains(own+"/", "/../")
-	rel, ok = strings.CutPrefix(own+"/", root)
-	if !ok || up {
+	own = strings.TrimSuffix(own, "/") + "/"
+	rel, ok = strings.CutPrefix(own, strings.TrimSuffix(root, "/")+"/")
+	if !ok || strings.Contains(own, "/../") {
 		return "", false
 	}
-	return path.Clean(rel), true
+	return path.Clean(strings.Trim(rel, "/")), true
 }
