@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/goodput/goodput/bench/live"
+)
+
+// report writes a table of the loads, why a run is void, and a table of the steps.
+func report(w io.Writer, results []*live.Result) error {
+	var voids []string
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(tw, "load\tcontestant\tratio 2 s\tmodel\tratio 400 ms\tmodel\tp50 ms\tp99 ms\trefused %\tlate %\tlimit mean\tsd\tspeed\tlag p99 ms\tcpus\t")
+	for _, r := range results {
+		fmt.Fprintf(tw, "%s\t%s\t", r.Plan, r.Contestant)
+		if r.Void != "" {
+			fmt.Fprintln(tw, "void\t")
+			voids = append(voids, fmt.Sprintf("void: %s, %s: %s", r.Plan, r.Contestant, r.Void))
+			continue
+		}
+		fmt.Fprintf(tw, "%.3f\t%s\t%.3f\t%s\t%.0f\t%.0f\t%.2f\t%.2f\t%s\t%s\t%.3f\t%.1f\t%.2f\t\n",
+			r.Ratio, model(r.Model), r.Quick, model(r.Quiet), r.P50, r.P99, 100*r.Refused, 100*r.Late,
+			number(r.Limit, 1), number(r.Spread, 1), r.Speed, r.Lag, r.CPU)
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	for _, v := range voids {
+		fmt.Fprintln(w, v)
+	}
+	return printSteps(w, results)
+}
+
+// printSteps writes a line for each phase of the plans that have several.
+func printSteps(w io.Writer, results []*live.Result) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	head := false
+	for _, r := range results {
+		if len(r.Phases) < 2 || r.Void != "" {
+			continue
+		}
+		if !head {
+			fmt.Fprintln(tw, "\ncontestant\tslots\tratio 2 s\tmodel\tratio 400 ms\tfirst 10 s (2 s)\t95 % after s\tlimit mean\twaiting at the service\t")
+			head = true
+		}
+		for _, p := range r.Phases {
+			limit := "-"
+			if r.Limit != nil {
+				limit = fmt.Sprintf("%.1f", p.Limit)
+			}
+			fmt.Fprintf(tw, "%s\t%d\t%.3f\t%s\t%.3f\t%.3f\t%s\t%s\t%.1f\t\n",
+				r.Contestant, p.Slots, p.Ratio, model(p.Model), p.Quick, p.First, number(p.Settle, 1), limit, p.Waiting)
+		}
+	}
+	return tw.Flush()
+}
+
+// number formats what may not be there.
+func number(v *float64, digits int) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.*f", digits, *v)
+}
+
+// model formats what the model played.
+func model(e *live.Estimate) string {
+	if e == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.3f±%.3f", e.Mean, e.Deviation)
+}
