@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"github.com/goodput/goodput/cmd/goodput/internal/accesslog"
 	"github.com/goodput/goodput/cmd/goodput/internal/build"
 	"github.com/goodput/goodput/cmd/goodput/internal/flags"
+	"github.com/goodput/goodput/cmd/goodput/internal/policy"
 	"github.com/goodput/goodput/cmd/goodput/internal/replay"
 	"github.com/goodput/goodput/cmd/goodput/internal/report"
 	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
@@ -24,13 +26,14 @@ import (
 type replayCmd struct {
 	Logs []string `arg:"" name:"log" help:"Access logs or traces, plain or gzip, any number; - is stdin."`
 
-	Limit     flags.Count `env:"-" required:"" placeholder:"N" help:"Requests that the service runs at once."`
-	Objective flags.Span  `env:"-" placeholder:"DURATION" default:"1s" help:"Latency that the p99 of admitted requests must meet (${default})."`
-	Deadline  flags.Span  `env:"-" placeholder:"DURATION" help:"When the callers stop caring (they never do, and the objective is what in time means)."`
-	Load      float64     `env:"-" placeholder:"FACTOR" help:"Compress or stretch time so that so many times the capacity is offered: 0.01 to 100 (as recorded)."`
-	Policies  []string    `env:"-" placeholder:"A,B" default:"goodput,none,reject" help:"Policies: goodput, ${baselines} (${default})."`
-	Depth     flags.Count `env:"-" placeholder:"N" help:"Queue of fifo and lifo (limit x objective / mean service time, the rule of thumb)."`
-	Seed      uint64      `env:"-" placeholder:"N" default:"1" help:"Seed of the service times that the log does not have (${default})."`
+	Limit     policy.Limit `env:"-" required:"" placeholder:"LIMIT" help:"Requests that run at once: a number, or auto, which finds it and needs --slots."`
+	Slots     flags.Count  `env:"-" placeholder:"N" help:"Requests that the service can really run at once, whatever the limit (the limit)."`
+	Objective flags.Span   `env:"-" placeholder:"DURATION" default:"1s" help:"Latency that the p99 of admitted requests must meet (${default})."`
+	Deadline  flags.Span   `env:"-" placeholder:"DURATION" help:"When the callers stop caring (they never do, and the objective is what in time means)."`
+	Load      float64      `env:"-" placeholder:"FACTOR" help:"Compress or stretch time so that so many times the capacity is offered: 0.01 to 100 (as recorded)."`
+	Policies  []string     `env:"-" placeholder:"A,B" default:"goodput,none,reject" help:"Policies: goodput, ${baselines} (${default})."`
+	Depth     flags.Count  `env:"-" placeholder:"N" help:"Queue of fifo and lifo (limit x objective / mean service time, the rule of thumb)."`
+	Seed      uint64       `env:"-" placeholder:"N" default:"1" help:"Seed of the service times that the log does not have (${default})."`
 
 	LogFormat      string        `env:"-" placeholder:"FORMAT" enum:"${logformats}" default:"auto" help:"How the lines are laid out: ${logformats} (${default})."`
 	Columns        string        `env:"-" placeholder:"LIST" help:"What csv and json hold: arrival=TIMESTAMP,service=0.1ms*ContextTokens+20ms*GeneratedTokens. Fields: arrival or end, queue, service, total, status, class, path, cost, size."`
@@ -45,6 +48,9 @@ type replayCmd struct {
 	Output string `env:"-" placeholder:"FILE" default:"-" help:"Where the result goes; - is stdout (${default})."`
 }
 
+// maxSlots is the most that a simulation has.
+const maxSlots = 100_000
+
 // Validate is called by kong and states what is wrong in one sentence.
 func (c *replayCmd) Validate() error {
 	if c.Load != 0 && !(c.Load >= 0.01 && c.Load <= 100) {
@@ -58,6 +64,12 @@ func (c *replayCmd) Validate() error {
 		case slices.Contains(c.Policies[:i], name):
 			return fmt.Errorf("--policies has %q twice", name)
 		}
+	}
+	if c.Limit.Law != nil && c.Limit.Fixed() == 0 && c.Slots == 0 { // without any kong says what is missing
+		return fmt.Errorf("--slots is required with --limit %v: a log does not say how many requests the service can run at once, and that is what is to be found, for example --slots 60", c.Limit)
+	}
+	if c.Slots > maxSlots {
+		return fmt.Errorf("--slots %d is out of range: 1 to %d", c.Slots, maxSlots)
 	}
 	if len(c.Policies) == 0 {
 		return errors.New("--policies has no policy: goodput, for example")
@@ -129,7 +141,7 @@ func (c *replayCmd) Run(stdout io.Writer) error {
 func (c *replayCmd) play(survey *replay.Survey, sum *accesslog.Summary, rules []accesslog.Class) (*report.Report, error) {
 	objective := c.Objective.Duration()
 	o := replay.Options{
-		Policy: replay.Fixed(int(c.Limit), objective), Slots: int(c.Limit), Deadline: c.Deadline.Duration(),
+		Policy: replay.Policy(c.Limit.Law, objective), Slots: cmp.Or(int(c.Slots), c.Limit.Fixed()), Deadline: c.Deadline.Duration(),
 		Load: c.Load, Depth: int(c.Depth), Compare: c.Policies, Seed: c.Seed,
 	}
 	if o.Depth == 0 {
@@ -164,6 +176,7 @@ func (c *replayCmd) again() string {
 		}
 	}
 	add("--limit", fmt.Sprint(c.Limit), true)
+	add("--slots", fmt.Sprint(c.Slots), c.Slots != 0)
 	add("--objective", strictyaml.Short(c.Objective.Duration()), true)
 	add("--deadline", strictyaml.Short(c.Deadline.Duration()), c.Deadline != 0)
 	add("--load", fmt.Sprint(c.Load), c.Load != 0)

@@ -82,9 +82,14 @@ func TestReplayRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{good, exitUsage, "missing flags: --limit=N"},
+		{good, exitUsage, "missing flags: --limit=LIMIT"},
 		{"--limit 20", exitUsage, "expected \"<log> ...\""},
 		{"--limit 0 " + good, exitUsage, "--limit"},
+		{"--limit auto " + good, exitUsage, "--slots is required with --limit auto: a log does not say"},
+		{"--limit auto:max=50 " + good, exitUsage, "--slots is required with --limit auto:max=50"},
+		{"--limit auto --slots 0 " + good, exitUsage, "--slots"},
+		{"--limit auto --slots 20 " + good, exitOK, ""},
+		{"--limit 20 --slots 100001 " + good, exitUsage, "--slots 100001 is out of range: 1 to 100000"},
 		{"--limit -5 " + good, exitUsage, "-5"},
 		{"--limit 20 --load -1 " + good, exitUsage, "--load -1 is out of range: 0.01 to 100 times the capacity"},
 		{"--limit 20 --objective 5 " + good, exitUsage, "--objective"},
@@ -185,7 +190,7 @@ func TestReplayKnobs(t *testing.T) {
 	_, before, _ := command(base...)
 	for _, c := range []string{
 		"--limit 12", "--objective 1s", "--deadline 100ms", "--load 2", "--depth 3", "--spread 0s", "--policies lifo",
-		"--class all=*,cost=2",
+		"--class all=*,cost=2", "--slots 6", "--limit auto --slots 9", "--limit auto:max=5 --slots 9",
 	} {
 		code, after, stderr := command(append(base, strings.Fields(c)...)...)
 		if code != exitOK || after == before {

@@ -33,7 +33,7 @@ import (
 // An Options says what the log is played against.
 type Options struct {
 	Policy   admission.Config
-	Slots    int           // that limit
+	Slots    int           // of the service: the limit, or what a law has to find
 	Deadline time.Duration // of every request; 0: none
 	Load     float64       // compress or stretch time to offer so many times the capacity; 0 leaves it
 	Depth    int           // of the baselines that are bounded; 0: the rule of thumb
@@ -205,7 +205,7 @@ func (s *Survey) Run(o Options) ([]*sim.Result, sim.Ceilings, error) {
 	for _, name := range o.Compare {
 		sc := scenario
 		if name != "goodput" {
-			p, err := sim.Named(name, o.Slots, o.Depth, scenario.Tiers[0].Service)
+			p, err := sim.Named(name, o.told(), o.Depth, scenario.Tiers[0].Service)
 			if err != nil {
 				return nil, none, err
 			}
@@ -244,6 +244,9 @@ func (s *Survey) scenario(o Options) (sim.Scenario, float64, error) {
 		Policy:  sim.Policy{Name: "goodput", Core: &o.Policy},
 		Service: sim.Dist{Kind: sim.Empirical, Samples: s.samples},
 	}
+	if o.Policy.Limit != limit.Fixed(o.Slots) {
+		tier.Slots = o.Slots // with that limit it does not matter how many there are
+	}
 	sc := sim.Scenario{Name: "replay", Length: length, Tiers: []sim.Tier{tier}}
 	for _, name := range s.classes {
 		c := sim.Class{Name: cmp.Or(name, unclassified), Patience: sim.Vanishes}
@@ -255,9 +258,18 @@ func (s *Survey) scenario(o Options) (sim.Scenario, float64, error) {
 	return sc, factor, nil
 }
 
-// Fixed returns a policy of so many slots for an objective.
-func Fixed(slots int, objective time.Duration) admission.Config {
-	return admission.Config{Limit: limit.Fixed(slots), Objective: objective}
+// told is the limit of those that do not find it: the one of the policy, or, where a law
+// finds that, what there is to find.
+func (o Options) told() int {
+	if n, ok := o.Policy.Limit.(limit.Fixed); ok {
+		return int(n)
+	}
+	return o.Slots
+}
+
+// Policy returns a policy with a limit for an objective.
+func Policy(law limit.Law, objective time.Duration) admission.Config {
+	return admission.Config{Limit: law, Objective: objective}
 }
 
 // A trace hands the requests of a log to a simulation.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/goodput/goodput/cmd/goodput/internal/accesslog"
 	"github.com/goodput/goodput/internal/sim"
+	"github.com/goodput/goodput/limit"
 )
 
 // look opens a file and surveys it.
@@ -60,7 +61,7 @@ func TestAzureTrace(t *testing.T) {
 	}
 	for _, load := range []float64{0.65, 1, 2, 3} {
 		o := Options{
-			Policy: Fixed(2, 10*time.Second), Slots: 2, Deadline: 10 * time.Second, Load: load, Seed: 1,
+			Policy: Policy(limit.Fixed(2), 10*time.Second), Slots: 2, Deadline: 10 * time.Second, Load: load, Seed: 1,
 			Compare: append([]string{"goodput"}, blind()...),
 		}
 		o.Depth = s.Rule(2, 10*time.Second)
@@ -176,7 +177,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("the trace offers %.3f times the capacity of two slots, want 0.98", own)
 	}
 	for _, c := range []struct{ load, factor float64 }{{0, 1}, {own, 1}, {2 * own, 0.5}, {own / 2, 2}} {
-		_, factor, err := s.scenario(Options{Policy: Fixed(2, time.Second), Slots: 2, Load: c.load})
+		_, factor, err := s.scenario(Options{Policy: Policy(limit.Fixed(2), time.Second), Slots: 2, Load: c.load})
 		if err != nil || math.Abs(factor-c.factor) > 1e-9 {
 			t.Errorf("load %v: factor %v, %v, want %v", c.load, factor, err, c.factor)
 		}
@@ -250,7 +251,7 @@ func TestTooLongToPlay(t *testing.T) {
 	if s.Mean() != longest || s.Cut != 400 || !strings.Contains(strings.Join(s.Notes(sum, nil), "\n"), "400 requests took 720h0m0s or longer") {
 		t.Errorf("%d of a year: mean %v, %q", s.Cut, s.Mean(), s.Notes(sum, nil))
 	}
-	o := Options{Policy: Fixed(1000, time.Second), Slots: 1000, Seed: 1, Compare: []string{"reject"}}
+	o := Options{Policy: Policy(limit.Fixed(1000), time.Second), Slots: 1000, Seed: 1, Compare: []string{"reject"}}
 	if _, _, err := s.Run(o); err != nil {
 		t.Error(err)
 	}
@@ -305,7 +306,7 @@ func TestResultIsAboutTheLog(t *testing.T) {
 	name := written(1)
 	play := func(columns string, seed uint64) *sim.Result {
 		s, _ := look(t, name, accesslog.Options{Columns: columns})
-		r, _, err := s.Run(Options{Policy: Fixed(20, 400*time.Millisecond), Slots: 20, Compare: []string{"goodput"}, Seed: seed})
+		r, _, err := s.Run(Options{Policy: Policy(limit.Fixed(20), 400*time.Millisecond), Slots: 20, Compare: []string{"goodput"}, Seed: seed})
 		if err != nil {
 			t.Fatal(err)
 		}

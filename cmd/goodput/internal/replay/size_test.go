@@ -11,6 +11,7 @@ import (
 	"github.com/goodput/goodput/cmd/goodput/internal/accesslog"
 	"github.com/goodput/goodput/internal/sim"
 	"github.com/goodput/goodput/internal/theory"
+	"github.com/goodput/goodput/limit"
 )
 
 // turns are the rotations of the trace: it begins at so many thirds of itself, and what
@@ -27,7 +28,7 @@ type turned struct {
 // ten seconds, in front of two slots. The size of each job is its prompt.
 func turn(t *testing.T, s *Survey, load float64) (all [turns]turned) {
 	t.Helper()
-	o := Options{Policy: Fixed(2, 10*time.Second), Slots: 2, Deadline: 10 * time.Second, Load: load}
+	o := Options{Policy: Policy(limit.Fixed(2), 10*time.Second), Slots: 2, Deadline: 10 * time.Second, Load: load}
 	sc, factor, err := s.scenario(o)
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +125,7 @@ func inverse(j sim.Job) int { return 1 + int(time.Hour/(j.Service+1)) }
 // rule of Moore and Hodgson alone, told each size, does 0.954 there.
 func TestAzureSizes(t *testing.T) {
 	s := azureSized(t)
-	policy := core(Fixed(2, 10*time.Second))
+	policy := core(Policy(limit.Fixed(2), 10*time.Second))
 	loads := []float64{2, 0.65, 1, 3}
 	if testing.Short() {
 		loads = loads[:1]
@@ -192,7 +193,7 @@ func spread(x [turns]float64) (mean, sd float64) {
 // The report says what was made of the sizes, in words.
 func TestAzureSizesInWords(t *testing.T) {
 	r := turn(t, azureSized(t), 1)[0]
-	policy := core(Fixed(2, 10*time.Second))
+	policy := core(Policy(limit.Fixed(2), 10*time.Second))
 	for _, c := range []struct {
 		of   func(sim.Job) int
 		want admission.SizeUse
