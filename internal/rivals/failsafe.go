@@ -26,6 +26,9 @@ import (
 // Throughput is not measured in it: it is in flight / recent. Correlations are over 50 such
 // seconds, 0 before there are 10, and where one of the two varies by less than 1 %.
 //
+// The first 50 samples are taken as soon as they are there. Those are the short ones, so the
+// baseline begins low, and for some ten seconds what comes looks like a queue.
+//
 // The baseline follows what is recent, so after some ten seconds what is slow is normal.
 type Failsafe struct {
 	From int // before anything has been measured: Min to Max, default 20
@@ -68,7 +71,7 @@ func (f Failsafe) Start() (int, error) {
 func (f Failsafe) Begin(uint64) limit.State {
 	f = f.withDefaults()
 	return &failsafe{
-		Failsafe: f, limit: float64(f.From), next: failsafeWindow,
+		Failsafe: f, limit: float64(f.From),
 		recent: newMean(failsafeRecent, failsafeWarm),
 		base:   newMean(failsafeBase, failsafeWarm),
 	}
@@ -84,7 +87,7 @@ type failsafe struct {
 	times  tally
 	peak   int
 	length time.Duration
-	next   time.Duration // how long the window is to be
+	next   time.Duration // how long the window is to be; the first ends with its 50th sample
 
 	last         [failsafeRecent]float64 // p90, in a ring
 	at, seen     int

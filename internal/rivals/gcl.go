@@ -59,6 +59,7 @@ type minimaState struct {
 	full  bool
 	state limit.State
 	sum   limit.Window // of the windows so far; its Own is the shortest
+	begun bool         // the first second ends with its 101st sample
 }
 
 func (s *minimaState) Why() string { return s.state.Why() }
@@ -78,11 +79,12 @@ func (s *minimaState) Next(current int, w *limit.Window) limit.Move {
 			s.sum.Samples = int(min(float64(s.sum.Samples)+n, 1<<30))
 		}
 	}
-	if s.sum.Length < gclWindow || s.sum.Samples <= gclSamples {
+	if s.sum.Length < gclWindow && s.begun || s.sum.Samples <= gclSamples {
 		return s.state.Next(current, &limit.Window{})
 	}
 	one := s.sum
-	s.sum = limit.Window{}
+	one.Length = gclWindow // one for the law below
+	s.sum, s.begun = limit.Window{}, true
 	one.Mean = one.Own
 	if s.full && one.Peak < current {
 		one.Peak = 0

@@ -26,6 +26,35 @@ var Names = []string{
 // 10,000 besides: it has none.
 const widest = 1000
 
+// Published returns the law of that name as its authors have it: with their start and bounds.
+func Published(name string) (limit.Law, error) {
+	switch name {
+	case "aimd":
+		return limit.AIMD{}, nil
+	case "vegas":
+		return limit.Vegas{}, nil
+	case "gradient2":
+		return limit.Gradient2{}, nil
+	case "bbr":
+		return BBR{}, nil
+	case "envoy":
+		return Envoy{}, nil
+	case "failsafe":
+		return Failsafe{}, nil
+	case "gcl_aimd":
+		return gclAIMD(0, 1, limit.Max), nil
+	case "gcl_vegas":
+		return gclVegas(0, 0), nil
+	case "gcl_gradient2":
+		return gclGradient2(0, 0, 0), nil
+	}
+	return nil, unknown(name)
+}
+
+func unknown(name string) error {
+	return fmt.Errorf("law %q is unknown: one of %v", name, Names)
+}
+
 // Named returns the law of that name with its published constants, but for its bounds: from
 // 1 to 1000. It starts at from, or where its authors start it if from is 0; for bbr and
 // envoy, which measure before they decide, that is all there is to a start. The
@@ -52,7 +81,7 @@ func Named(name string, from int) (limit.Law, error) {
 	case "gcl_gradient2":
 		l = gclGradient2(from, 1, widest)
 	default:
-		return nil, fmt.Errorf("law %q is unknown: one of %v", name, Names)
+		return nil, unknown(name)
 	}
 	if _, err := l.Start(); err != nil {
 		return nil, err

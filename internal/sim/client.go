@@ -230,7 +230,7 @@ func (in *instance) reset(now time.Duration) {
 
 // config is that of its core, with a seed of its own.
 func (in *instance) config() admission.Config {
-	cfg := *in.tier.Policy.Core
+	cfg := *in.tier.cores()
 	cfg.Seed = in.seed
 	return cfg
 }

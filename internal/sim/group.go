@@ -111,7 +111,7 @@ func (w *world) join() error {
 		}
 		ours := true
 		for _, m := range g.Members {
-			ours = ours && w.tiers[m.Tier].instances[0].core != nil
+			ours = ours && w.tiers[m.Tier].Policy.Core != nil
 		}
 		if !ours {
 			continue

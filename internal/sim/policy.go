@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/goodput/goodput/admission"
+	"github.com/goodput/goodput/limit"
 )
 
 // A Policy decides at the door of an instance: our own core, or one of the
@@ -39,6 +40,29 @@ type Baseline struct {
 
 	// AIMD, if Floor is set, moves the limit, which begins at Limit.
 	AIMD AIMD
+
+	// Law, if set, moves the limit, which begins where the law says. Limit and all else but
+	// Depth 0 stay unset: it refuses at once, as the libraries do from which such laws
+	// come. It is told what a core tells its law, as often, and since it is one
+	// without a queue that does so, Stats has why the limit last moved. A request that
+	// costs more than the limit is refused.
+	Law limit.Law
+}
+
+// core is the configuration of a core that does what a baseline with a law does.
+func (b *Baseline) core(objective time.Duration) *admission.Config {
+	return &admission.Config{Limit: b.Law, Depth: admission.NoQueue, MaxBytes: 1 << 50, Objective: objective}
+}
+
+// cores returns what the policy of t configures a core with, nil for a queue of our own.
+func (t *Tier) cores() *admission.Config {
+	switch p := &t.Policy; {
+	case p.Core != nil:
+		return p.Core
+	case p.Baseline.Law != nil:
+		return p.Baseline.core(t.objective())
+	}
+	return nil
 }
 
 // An AIMD moves a limit by the ratio of each service time to the shortest ever

@@ -44,7 +44,7 @@ func (t *Tier) slots() int {
 		return t.Slots
 	}
 	n := max(t.Instances, 1)
-	if c := t.Policy.Core; c != nil {
+	if c := t.cores(); c != nil {
 		start, _ := c.Limit.Start()
 		return n * start
 	}

@@ -46,8 +46,8 @@ func (s *Scenario) validateSize() error {
 	for i := range s.Tiers {
 		t := &s.Tiers[i]
 		each := float64(max(t.Instances, 1))
-		if t.Policy.Core != nil {
-			most(each*span/float64(window(t.Policy.Core.WithDefaults().Objective)), "tier %s: the measurements of its instances", name(t.Name, i))
+		if c := t.cores(); c != nil {
+			most(each*span/float64(window(c.WithDefaults().Objective)), "tier %s: the measurements of its instances", name(t.Name, i))
 		}
 		most(each*float64(len(t.Restarts)), "tier %s: its restarts", name(t.Name, i))
 		if p := t.Speed.Pauses; p != (Pauses{}) {

@@ -114,8 +114,8 @@ func (in *instance) begin() int {
 	if in.core == nil {
 		return in.queue.Limit
 	}
-	n, _ := in.tier.Policy.Core.Limit.Start() // validated
-	_, in.still = in.tier.Policy.Core.Limit.(limit.Fixed)
+	n, _ := in.tier.cores().Limit.Start() // validated
+	_, in.still = in.tier.cores().Limit.(limit.Fixed)
 	return n
 }
 

@@ -161,6 +161,15 @@ func (p *Policy) validate() error {
 		return p.Core.Validate()
 	}
 	b := p.Baseline
+	if law := b.Law; law != nil {
+		if err := b.core(0).Validate(); err != nil { // the objective is the tier's
+			return err
+		}
+		if *b != (Baseline{Law: law}) {
+			return fmt.Errorf("a baseline with the law %v has a limit, a depth, an order or more beside it: the law is all there is", law)
+		}
+		return nil
+	}
 	switch {
 	case b.Limit != Unbounded && (b.Limit < 1 || b.Limit > maxParts):
 		return fmt.Errorf("limit %d is out of range: 1 to %d, or Unbounded", b.Limit, maxParts)

@@ -154,7 +154,7 @@ func (w *world) newTier(i int, seed uint64) (*tier, error) {
 		if t.Next != nil {
 			in.sender = newSender(t.Next.Retry)
 		}
-		if b := t.Policy.Baseline; b != nil {
+		if b := t.Policy.Baseline; b != nil && b.Law == nil {
 			in.queue = &queue{Baseline: *b, begun: *b}
 		} else {
 			in.seed = seed + uint64(i)<<32 + uint64(n)<<8
@@ -163,7 +163,7 @@ func (w *world) newTier(i int, seed uint64) (*tier, error) {
 				return nil, err
 			}
 			in.core = core
-			in.window = window(t.Policy.Core.WithDefaults().Objective)
+			in.window = window(t.cores().WithDefaults().Objective)
 			// Instances do not measure in step.
 			w.events.push(event{at: in.window + in.window*time.Duration(n)/time.Duration(max(t.Instances, 1)), what: observes, who: in.index, gen: uint32(i)})
 		}
