@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/goodput/goodput/cmd/goodput/internal/flags"
+	"github.com/goodput/goodput/cmd/goodput/internal/policy"
 	"github.com/goodput/goodput/cmd/goodput/internal/topology"
 	"github.com/goodput/goodput/internal/plan"
 )
@@ -16,7 +17,7 @@ import (
 type planCmd struct {
 	File string `env:"-" arg:"" optional:"" placeholder:"FILE" help:"A topology in YAML: layers with limits and replicas, and what they share; - is stdin. Instead of the flags."`
 
-	Limit         flags.Count         `env:"-" placeholder:"N" help:"Requests that run at once. Required without a file."`
+	Limit         policy.Limit        `env:"-" placeholder:"N" help:"Requests that run at once: a number, for a plan is made before auto has found one. Required without a file."`
 	Service       topology.Service    `env:"-" placeholder:"DURATION[:SHAPE]" help:"Service time, from slot to response: its mean, and how it varies: 50ms:fixed, 50ms:exp, 50ms:lognormal:2 (the CV, standard deviation / mean) or 50ms:p99:300ms; \"50ms exponential\", \"50ms lognormal 2\", with spaces, as in a scenario, are the same. Taken as exponential if that is not said. Required without a file."`
 	Objective     flags.Span          `env:"-" placeholder:"DURATION" help:"Latency that admitted requests must meet at the percentile, waiting included (the deadline, else 1s)."`
 	Percentile    topology.Percentile `env:"-" placeholder:"P" default:"99" help:"Percentile of the objective: 50 to 99.9 (${default})."`
@@ -65,7 +66,7 @@ func (c *planCmd) Validate() error {
 			name string
 			set  bool
 		}{
-			{"limit", c.Limit != 0},
+			{"limit", c.Limit.Law != nil},
 			{"service", c.Service.Mean != 0},
 			{"objective", c.Objective != 0},
 			{"deadline", c.Deadline != 0},
@@ -82,8 +83,11 @@ func (c *planCmd) Validate() error {
 		}
 		return nil
 	}
-	if c.Limit == 0 {
+	if c.Limit.Law == nil {
 		return errors.New("--limit is required, or a topology file: how many requests run at once, for example --limit 60; --print has an example of a file")
+	}
+	if c.Limit.Fixed() == 0 {
+		return fmt.Errorf("--limit %v %s", c.Limit, topology.NeedsNumber)
 	}
 	if c.Service.Mean == 0 {
 		return errors.New("--service is required: how long a request holds its slot, for example --service 50ms")
@@ -96,7 +100,7 @@ func (c *planCmd) Validate() error {
 
 func (c *planCmd) input() plan.Input {
 	return plan.Input{
-		Limit: int(c.Limit), Service: c.Service.Service, Assumed: c.Service.Assumed,
+		Limit: c.Limit.Fixed(), Service: c.Service.Service, Assumed: c.Service.Assumed,
 		Objective: c.Objective.Duration(), Percentile: float64(c.Percentile), Deadline: c.Deadline.Duration(),
 		Burst: plan.Burst(c.Burst), RequestBytes: int64(c.RequestBytes), Depth: int(c.Depth), Proposed: int(c.ProposedDepth),
 		Attempts: int(c.Attempts), RetryInterval: c.RetryInterval.Duration(),
@@ -210,7 +214,7 @@ func (c *planCmd) again() string {
 		set   bool
 		value any
 	}{
-		{"limit", c.Limit != 0, int(c.Limit)},
+		{"limit", c.Limit.Law != nil, c.Limit},
 		{"service", c.Service.Mean != 0, c.Service},
 		{"objective", c.Objective != 0, c.Objective.Duration()},
 		{"percentile", c.File == "" && c.Percentile != 0.99, fmt.Sprintf("%g", 100*c.Percentile)},

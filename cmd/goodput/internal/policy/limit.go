@@ -104,8 +104,9 @@ func LawNames() []string {
 	return names
 }
 
-// readLimit returns nil if it cannot read n, which is then an error of the file.
-func readLimit(n strictyaml.Node) limit.Law {
+// ReadLimit returns the limit that n is, or nil if it cannot read it, which is then an
+// error of the file.
+func ReadLimit(n strictyaml.Node) limit.Law {
 	names := LawNames()
 	if !n.IsMap() {
 		if i := slices.Index(names, n.Raw()); i >= 0 {
@@ -167,7 +168,7 @@ func (l *Limit) UnmarshalText(text []byte) error {
 		return first(err)
 	}
 	m := f.Root()
-	law := readLimit(m.Get("limit"))
+	law := ReadLimit(m.Get("limit"))
 	m.Done()
 	if err := f.Err(); err != nil {
 		return first(err)

@@ -49,7 +49,7 @@ var (
 func (p *Policy) Read(m *strictyaml.Map) {
 	c := &p.Limiter
 	if n := m.Get("limit"); n.Present() {
-		if law := readLimit(n); law != nil {
+		if law := ReadLimit(n); law != nil {
 			c.Limit = law
 		}
 	}

@@ -100,6 +100,26 @@ func (r *reader) count(m *strictyaml.Map, at, key string) int {
 	return int(r.get(m, at, key).Whole(1, most))
 }
 
+// NeedsNumber is what a plan says of a limit that is found by a law: a depth, and what an
+// overload does, follow from the number that runs at once, and a law has none before it
+// runs.
+const NeedsNumber = "has no number before it runs, and a plan needs one: the number of workers or connections, such as 60, or the one that it has found, which is in /api/v1/state of goodput serve"
+
+// limit reads a number; a word, and the keys of a law, are none.
+func (r *reader) limit(m *strictyaml.Map, at string) int {
+	n := r.get(m, at, "limit")
+	word := n.Raw() != "" && strings.Trim(n.Raw(), "abcdefghijklmnopqrstuvwxyz0123456789") == "" && n.Raw()[0] > '9'
+	switch {
+	case n.IsMap():
+		n.Fail("limit, as a law with its constants, %s", NeedsNumber)
+		return 0
+	case word:
+		n.Fail("limit %s %s", n.Raw(), NeedsNumber)
+		return 0
+	}
+	return int(n.Whole(1, most))
+}
+
 // text parses a value with a grammar of its own, into what its caller passes.
 func (r *reader) text(m *strictyaml.Map, at, key string, into interface{ UnmarshalText([]byte) error }) {
 	n := r.get(m, at, key)
@@ -121,7 +141,7 @@ func (r *reader) layer(n strictyaml.Node, at string) plan.Layer {
 	r.text(m, at, "percentile", &percentile)
 	l := plan.Layer{
 		Name:     r.get(m, at, "name").Text(longName),
-		Limit:    r.count(m, at, "limit"),
+		Limit:    r.limit(m, at),
 		Replicas: plan.Range(replicas),
 		Surge:    r.count(m, at, "surge"),
 		Workers:  r.count(m, at, "workers"),
