@@ -94,6 +94,7 @@ type counts struct {
 	arrivals, immediate, dequeued, exempt, limitChanges, clamped uint64
 	outcomes                                                     [Outcomes]uint64
 	refusals                                                     [Reasons]uint64
+	dropped, raised                                              uint64 // see Stats
 	refused, ended                                               uint64 // refused for want of capacity; what Retry-After goes by
 }
 
@@ -388,6 +389,7 @@ func (c *Core) Settle(now time.Duration, s Settlement) {
 func (c *Core) Observe(now time.Duration, b *Batch) {
 	c.enter(now)
 	c.service.observe(c.now, b)
+	c.counts.dropped += uint64(b.dropped)
 	c.shown = c.window(b)
 	m := c.law.Next(c.limit, &c.shown)
 	if m.Mark {
@@ -429,6 +431,9 @@ func (c *Core) SetLimit(now time.Duration, n int) error {
 func (c *Core) setLimit(n int) {
 	if n != c.limit {
 		c.counts.limitChanges++
+		if n > c.limit {
+			c.counts.raised++
+		}
 		c.movedFrom, c.movedAt = c.limit, c.now
 		c.limit = n
 	}

@@ -49,7 +49,9 @@ type Stats struct {
 	Outcomes       [Outcomes]uint64 // by Outcome; Pending is 0
 	Refusals       [Reasons]uint64  // by Reason: rejected, expired and cancelled
 	ExemptAdmitted uint64           // not among Arrivals
-	LimitChanges   uint64
+	Dropped        uint64           // of Failed: the resource itself refused them, being over a limit of its own; as of the last window
+	LimitChanges   uint64           // of the limit, by its law or by a call
+	LimitRaised    uint64           // of those, the ones upwards
 
 	LimitWhy    string        // why the law last moved the limit, with the numbers; "" if it never has
 	LimitFrom   int           // what the limit was before that
@@ -80,6 +82,7 @@ func (c *Core) Stats(now time.Duration) Stats {
 		Arrivals: c.counts.arrivals, Immediate: c.counts.immediate, Dequeued: c.counts.dequeued,
 		Outcomes: c.counts.outcomes, Refusals: c.counts.refusals,
 		ExemptAdmitted: c.counts.exempt, LimitChanges: c.counts.limitChanges,
+		Dropped: c.counts.dropped, LimitRaised: c.counts.raised,
 		LimitWhy: c.law.Why(), LimitFrom: c.movedFrom, LimitAsked: c.now - c.lawAt, LimitSearch: c.search,
 	}
 	if c.counts.limitChanges > 0 {

@@ -139,7 +139,9 @@
 // and the service sample ends at the header of the response. A refusal by the service or
 // one behind it is a marker as above, 429, 503 with Retry-After, and UNAVAILABLE or
 // RESOURCE_EXHAUSTED of gRPC without a message: it says that there is too much load and
-// nothing of how long the work takes. It is a response like any other for the caller,
+// nothing of how long the work takes. An adaptive limit asks for less then, and likewise if
+// there is no connection to be had; but not for a refusal of ours that is about the request
+// alone: quota, too_costly, too_large, deadline, replaced, draining. It is a response like any other for the caller,
 // with all its headers, so a proxy passes it on; ProxyError turns what was not sent into
 // one. A handler that may have done something before answers what it was refused with
 // Refuse, which promises nothing.

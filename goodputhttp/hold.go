@@ -43,6 +43,19 @@ func SetSize(ctx context.Context, n int) bool {
 	return correct(ctx, func(s *goodput.Slot) { s.SetSize(n) })
 }
 
+// Dropped says that what the work of a request needs has refused it, being over a limit of its
+// own: a database that takes no more connections, or a service that cannot be reached. The
+// slot then ends as failed whatever is answered, unless the client leaves; it gives no service
+// sample, and tells the law of the limit to ask for less: see goodput.Slot.Dropped. A response
+// that carries a marker of a refusal needs no call. A limiter of this process that refused
+// is none of it: it has a limit of its own, and fewer requests here would not make that larger.
+//
+// For ctx and the result see SetCost.
+func Dropped(ctx context.Context) bool {
+	h := holdsOf(ctx)
+	return h != nil && h.drop()
+}
+
 func correct(ctx context.Context, how func(*goodput.Slot)) bool {
 	h := holdsOf(ctx)
 	return h != nil && h.write(how)
@@ -65,6 +78,7 @@ type holds struct {
 	over bool  // the handler has returned, or there is no slot any more
 	kept bool  // the last hold ends the slot, with err
 	err  error // how the handler ended, as for Slot.Fail
+	less bool  // what it needed refused it
 	slot *goodput.Slot
 	held *atomic.Int64 // gauge of those that wait for their holds
 }
@@ -78,6 +92,25 @@ func (h *holds) write(how func(*goodput.Slot)) bool {
 	}
 	how(h.slot)
 	return true
+}
+
+// drop notes that what the request needed refused it.
+func (h *holds) drop() bool { return h.write(func(*goodput.Slot) { h.less = true }) }
+
+// isDropped reports whether it did.
+func (h *holds) isDropped() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.less
+}
+
+// finish ends the slot of a request that ended with err. Nobody comes after it.
+func (h *holds) finish(err error) {
+	if h.less && err != context.Canceled { // who left says nothing
+		h.slot.Dropped()
+		return
+	}
+	h.slot.Fail(err)
 }
 
 func (h *holds) add() bool {
@@ -97,7 +130,7 @@ func (h *holds) done() {
 	h.mu.Unlock()
 	if last {
 		h.held.Add(-1)
-		h.slot.Fail(h.err)
+		h.finish(h.err)
 	}
 }
 
@@ -107,7 +140,7 @@ func (h *holds) end(err error) {
 	h.over = true
 	if h.n == 0 {
 		h.mu.Unlock()
-		h.slot.Fail(err)
+		h.finish(err)
 		return
 	}
 	h.slot.Answered() // while it is still the handler's

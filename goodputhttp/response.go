@@ -81,7 +81,7 @@ func (w *response) end(ctx context.Context) {
 	case w.detached:
 	case w.visit.left(ctx):
 		w.abandon()
-	case w.shed:
+	case w.shed, w.holds.isDropped():
 		w.fail(errShed)
 	case ctx.Err() != nil:
 		// The deadline passed. Whatever was answered then, an error above all,
@@ -162,9 +162,12 @@ func (w *response) header(status int) {
 		w.detach()
 		return
 	}
-	if h := w.ResponseWriter.Header(); status >= 400 && isShed(h) {
+	if h := w.ResponseWriter.Header(); (status >= 400 || v.grpc && w.grpcFailed()) && isShed(h) {
 		w.shed = true
 		v.server.counts.upstreamShed.Add(1)
+		if aboutLoad(h) {
+			w.holds.drop()
+		}
 	}
 	w.holds.write((*goodput.Slot).Served)
 }
@@ -181,7 +184,11 @@ func (w *response) detach() {
 
 // isShed reports whether h belongs to a refusal of an overloaded service, by
 // the markers in use: ours, Envoy's, Finagle's and Skipper's. It is passed on
-// as it is, and the slot ends as failed: 1 ms for a refusal is no service time.
+// as it is, and the slot ends as failed: 1 ms for a refusal is no service time. If it is about
+// the load, the law of the limit hears of a drop.
+//
+// A plain 503 or 429 has none: it is the handler's own answer, and may mean that something
+// is broken, or that a caller has used up what its plan allows.
 func isShed(h http.Header) bool {
 	return len(h[rejectedHeader]) > 0 || len(h["X-Envoy-Overloaded"]) > 0 ||
 		len(h["Finagle-Http-Nack"]) > 0 || len(h["Finagle-Http-Nonretryable-Nack"]) > 0 || len(h["Admission-Control"]) > 0

@@ -1,9 +1,12 @@
 package goodputhttp
 
 import (
+	"errors"
+	"net"
 	"net/http"
 	"time"
 
+	"github.com/goodput/goodput"
 	"github.com/goodput/goodput/retry"
 )
 
@@ -26,6 +29,28 @@ func refused(res *http.Response, grpc bool) bool {
 		return false
 	}
 	return retry.HTTPFault(res.StatusCode, res.Header, time.Time{}).Shed
+}
+
+// aboutLoad reports whether a refusal with header h says that there is too much. The reason in
+// Goodput-Rejected may say something else: that this request is too large, that its tenant
+// has had its share, that its time is over, or that the instance leaves. Those would be
+// refused on an idle service too, so fewer requests are no answer to them.
+func aboutLoad(h http.Header) bool {
+	v := h[rejectedHeader]
+	return len(v) == 0 || !ofItself[v[0]]
+}
+
+var ofItself = map[string]bool{
+	goodput.TooCostly.String(): true, goodput.TooLarge.String(): true, goodput.OverQuota.String(): true,
+	goodput.Replaced.String(): true, goodput.Deadline.String(): true, goodput.Draining.String(): true,
+}
+
+// unreached reports whether err says that there was no connection to be had: nobody listens,
+// or nobody takes more. A name that is not found says nothing of who would have answered.
+func unreached(err error) bool {
+	var op *net.OpError
+	var dns *net.DNSError
+	return errors.As(err, &op) && op.Op == "dial" && !errors.As(err, &dns)
 }
 
 // fault describes the end of an attempt to the policy.

@@ -28,6 +28,7 @@ type attempt struct {
 	body   io.ReadCloser // of res, as it came
 	kept   *kept         // body, once another attempt is to follow
 	fault  error         // what the header said: the outcome, whatever the body does
+	less   bool          // the service refused it for load
 	grpc   bool
 	listed bool // in bodies, until it ends
 	over   atomic.Bool
@@ -46,6 +47,7 @@ func (a *attempt) answered(r *http.Request, err error) {
 	if err != nil {
 		if a.caller.Err() == nil && a.ctx.Err() != context.Canceled { // who left says nothing about the server
 			d.heard(false)
+			a.less = a.ctx.Err() == nil && unreached(err)
 		}
 		a.end(errBroken)
 		return
@@ -64,7 +66,7 @@ func (a *attempt) answered(r *http.Request, err error) {
 	d.heard(!shed)
 	if shed {
 		d.counts.shed.Add(1)
-		a.fault = errShed
+		a.fault, a.less = errShed, aboutLoad(res.Header)
 	} else {
 		a.fault = failure(res, a.grpc)
 	}
@@ -120,6 +122,7 @@ var errBroken = errors.New("goodputhttp: no answer, or a part of one")
 // end ends the slot, once. err is how the body ended: nil and io.EOF are the same. The
 // limiter is told
 //
+//   - dropped, if the header was a refusal for load, or there was no connection;
 //   - failed, if the header or the trailers said so, whatever came of the body;
 //   - abandoned, if the caller has left;
 //   - late, if its deadline has passed: the time it took is a sample, without which the
@@ -137,6 +140,8 @@ func (a *attempt) end(err error) {
 		a.fault = grpcFailure(a.res.Trailer)
 	}
 	switch why := a.ctx.Err(); {
+	case a.less:
+		a.slot.Dropped()
 	case a.fault != nil:
 		a.slot.Fail(a.fault)
 	case err == errPanicked:

@@ -17,6 +17,7 @@ type DialError struct {
 	Failures int       // in it, those at the same time counted once
 	Next     time.Time // when it is time
 	Last     error     // the last failure
+	tried    bool      // this caller has made an attempt of its own before
 }
 
 // Error says since when, why, and when the next attempt is.
@@ -76,6 +77,7 @@ func (db *DB) connect(ctx context.Context, began time.Duration) (*sql.Conn, erro
 		return db.attempt(ctx, began, false)
 	}
 	until := time.Duration(0) // how long we wait, once we do
+	tried := false
 	d.Lock()
 	for {
 		if d.failures == 0 {
@@ -108,11 +110,12 @@ func (db *DB) connect(ctx context.Context, began time.Duration) (*sql.Conn, erro
 			if err == nil || ctx.Err() != nil {
 				return conn, err
 			}
+			tried = true
 			d.Lock() // others may have a connection to give
 			continue
 		}
 		if now >= until || open == 0 && busy == nil && d.next > until {
-			err := &DialError{Since: d.since, Failures: d.failures, Next: db.epoch.Add(d.next), Last: d.last}
+			err := &DialError{Since: d.since, Failures: d.failures, Next: db.epoch.Add(d.next), Last: d.last, tried: tried}
 			d.Unlock()
 			return nil, err
 		}

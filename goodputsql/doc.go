@@ -49,6 +49,10 @@
 // In the observe mode of the limiter (goodput.Config.Observe) nobody is refused and nothing
 // is limited, so the pool may queue.
 //
+// A database that refuses a connection because it has as many as it takes (53300 of PostgreSQL,
+// 1040 of MySQL) tells an adaptive limit to ask for less: see goodput.Slot.Dropped. Several
+// instances over one database find their shares that way.
+//
 // # A connection that waits for another
 //
 // Whoever holds a connection and asks for a second one waits for others who may do the

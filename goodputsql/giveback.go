@@ -6,7 +6,10 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/goodput/goodput"
 )
 
 // What is known of the connection of a hold after a panic.
@@ -136,9 +139,42 @@ func (h *hold) leave(err error) {
 		h.abort(nil)
 	}
 	if mine {
-		h.slot.Fail(err)
+		end(&h.slot, err)
 		h.span.End()
 	}
+}
+
+// end ends a slot with err.
+func end(slot *goodput.Slot, err error) {
+	if tooMany(err) {
+		slot.Dropped()
+		return
+	}
+	slot.Fail(err)
+}
+
+// tooMany reports whether the database refused a connection because it has as many as it
+// takes. No driver is imported, so an error is known by its SQLState method, which those of
+// pgx and lib/pq have, and that of MySQL by its text, as go-sql-driver writes it. Who
+// made no attempt, because it was too early for the next one, has heard nothing.
+func tooMany(err error) bool {
+	var dial *DialError
+	if err == nil || errors.As(err, &dial) && !dial.tried {
+		return false
+	}
+	var state interface{ SQLState() string }
+	if errors.As(err, &state) {
+		switch state.SQLState() {
+		case "53300", "08004": // too_many_connections of PostgreSQL, and of MySQL 1040
+			return true
+		}
+	}
+	for ; err != nil; err = errors.Unwrap(err) {
+		if text := err.Error(); strings.HasPrefix(text, "Error 1040:") || strings.HasPrefix(text, "Error 1040 (08004):") {
+			return true
+		}
+	}
+	return false
 }
 
 // caught makes a call of the driver, and keeps what a panic in it leaves of the connection.

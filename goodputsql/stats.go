@@ -78,7 +78,7 @@ func (db *DB) PingContext(ctx context.Context) error {
 // ping asks the database, and ends the slot.
 func (db *DB) ping(ctx context.Context, slot *goodput.Slot) (err error) {
 	err = errUnwound
-	defer func() { slot.Fail(err) }()
+	defer func() { end(slot, err) }()
 	conn, err := db.connect(ctx, db.now())
 	if err != nil {
 		return err

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/goodput/goodput/goodputhttp"
 )
 
 // A Failure is why the upstream gave no answer.
@@ -65,6 +67,11 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "dial" {
 		p.failures.add(Unreachable, err)
+		if dns := (*net.DNSError)(nil); !errors.As(err, &dns) {
+			// Nobody listens, or nobody takes more: an adaptive limit begins low
+			// when the upstream is back.
+			goodputhttp.Dropped(r.Context())
+		}
 		http.Error(w, "goodput: the upstream cannot be reached; the request was not executed", http.StatusBadGateway)
 		return
 	}

@@ -33,6 +33,7 @@ func TestUpstreamThatIsDownIs502(t *testing.T) {
 			if s.Derivation.Samples != 0 {
 				t.Error("a failure became a sample of the service time")
 			}
+			w.settle("a drop", func(s goodput.Stats) bool { return s.Dropped == uint64(i+1) })
 		}
 		if n := w.proxy.Failures()["unreachable"]; n != 2 {
 			t.Errorf("%d counted as unreachable: %v", n, w.proxy.Failures())
@@ -87,6 +88,9 @@ func TestHalfAResponseStaysHalf_C084(t *testing.T) {
 		}
 	}
 	w.settle("all failed", func(s goodput.Stats) bool { return s.Outcomes[goodput.Failed] == uint64(n) })
+	if n := w.lim.Stats().Dropped; n != 0 {
+		t.Errorf("%d drops: the service was at it, and failed", n)
+	}
 	if strings.Contains(w.log.String(), "panic") {
 		t.Errorf("the abort was logged as a panic:\n%s", w.log)
 	}
