@@ -6,7 +6,12 @@
 // With its defaults: 60 slots of 50 ms, exponential, that the limiters do not know;
 // 0.5, 1.5, 3 and 10 times what those can do for 20 s each from a cold start, and
 // 1.5 times while the slots are 60, 20 and 60 for 15 s each. 14 minutes, in which the
-// machine should do nothing else: see package live.
+// machine should do nothing else: a run that it spoils is void and is played again. See
+// package live.
+//
+// Named files are read instead, and what is in them printed together:
+//
+//	go run ./cmd/live monday.json tuesday.json
 package main
 
 import (
@@ -29,7 +34,9 @@ import (
 type setup struct {
 	contestants []live.Contestant
 	plans       []live.Plan
+	tries       int
 	file        string
+	read        []string // to be printed, and nothing played
 }
 
 func main() {
@@ -46,39 +53,71 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	// The garbage of the client is most of it, and none of it is a limiter's.
-	debug.SetGCPercent(400)
 	var results []*live.Result
-	for _, p := range s.plans {
-		for _, c := range s.contestants {
-			fmt.Fprintf(os.Stderr, "%s: %s for %v\n", time.Now().Format(time.TimeOnly), p.Name+", "+c.Name, p.Length())
-			r, err := live.Run(ctx, c, p)
-			if err != nil {
-				return err
-			}
-			if c.Law != nil && r.Void == "" {
-				if err := live.Model(c.Law, p, r); err != nil {
-					return err
-				}
-			}
-			results = append(results, r)
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			debug.FreeOSMemory() // what one left is not the next one's to collect
-		}
+	if len(s.read) > 0 {
+		results, err = read(s.read)
+	} else {
+		results, err = play(ctx, s)
 	}
-	if err := report(os.Stdout, results); err != nil {
+	if err != nil {
 		return err
 	}
-	if s.file == "" {
-		return nil
+	if err := report(os.Stdout, results); err != nil || s.file == "" {
+		return err
 	}
 	data, err := json.MarshalIndent(results, "", " ")
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(s.file, append(data, '\n'), 0o644)
+}
+
+// play plays every plan with every contestant. The contestants of a plan follow one
+// another, so that what else the machine does hits them alike.
+func play(ctx context.Context, s *setup) ([]*live.Result, error) {
+	// The garbage of the client is most of it, and none of it is a limiter's.
+	debug.SetGCPercent(400)
+	var results []*live.Result
+	for _, p := range s.plans {
+		for _, c := range s.contestants {
+			var r *live.Result
+			var err error
+			for try := 0; try < s.tries && (try == 0 || r.Void != ""); try++ {
+				fmt.Fprintf(os.Stderr, "%s %s, %s, for %v\n", time.Now().Format(time.TimeOnly), p.Name, c.Name, p.Length())
+				if r, err = live.Run(ctx, c, p); err != nil {
+					return nil, err
+				}
+				if ctx.Err() != nil {
+					return nil, ctx.Err()
+				}
+				debug.FreeOSMemory() // what one left is not the next one's to collect
+			}
+			if c.Law != nil && r.Void == "" {
+				if err := live.Model(c.Law, p, r); err != nil {
+					return nil, err
+				}
+			}
+			results = append(results, r)
+		}
+	}
+	return results, nil
+}
+
+// read returns the results in files, in their order.
+func read(files []string) ([]*live.Result, error) {
+	var all []*live.Result
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			return nil, err
+		}
+		var some []*live.Result
+		if err := json.Unmarshal(data, &some); err != nil {
+			return nil, fmt.Errorf("%s: %w", f, err)
+		}
+		all = append(all, some...)
+	}
+	return all, nil
 }
 
 func parse(args []string) (*setup, error) {
@@ -92,16 +131,17 @@ func parse(args []string) (*setup, error) {
 	length := f.Duration("length", 20*time.Second, "of each load, 1s to 1h")
 	phase := f.Duration("phase", 15*time.Second, "of the step, 1s to 1h")
 	seed := f.Uint64("seed", 1, "of arrivals and work")
+	tries := f.Int("tries", 3, "of a run that is void, 1 to 100")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
 	switch {
-	case f.NArg() > 0:
-		return nil, fmt.Errorf("unknown argument %q: there are only flags", f.Arg(0))
 	case *slots < 3 || *slots > 10_000:
 		return nil, fmt.Errorf("slots %d are out of range: 3 to 10,000", *slots)
 	case *service < time.Millisecond || *service > 10*time.Second:
 		return nil, fmt.Errorf("service %v is out of range: 1ms to 10s", *service)
+	case *tries < 1 || *tries > 100:
+		return nil, fmt.Errorf("tries %d are out of range: 1 to 100", *tries)
 	case *step != 0 && !(*step >= 0.01 && *step <= 100):
 		return nil, fmt.Errorf("step %v is out of range: 0.01 to 100, or 0 for none", *step)
 	}
@@ -110,7 +150,7 @@ func parse(args []string) (*setup, error) {
 			return nil, fmt.Errorf("length or phase %v is out of range: whole half seconds, 1s to 1h", d)
 		}
 	}
-	s := &setup{file: *file}
+	s := &setup{tries: *tries, file: *file, read: f.Args()}
 	for _, word := range strings.FieldsFunc(*loads, func(r rune) bool { return r == ',' }) {
 		load, err := strconv.ParseFloat(word, 64)
 		if err != nil || !(load >= 0.01 && load <= 100) {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -33,7 +35,7 @@ func TestFlags(t *testing.T) {
 		"-loads NaN":          `load "NaN" is out of range`,
 		"-loads , -step 0":    "nothing to play",
 		"-contestants nobody": `contestant "nobody" is unknown: one of goodput-auto`,
-		"all":                 `unknown argument "all"`,
+		"-tries 0":            "tries 0 are out of range",
 	} {
 		if _, err := parse(strings.Fields(args)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", args, err, want)
@@ -56,5 +58,24 @@ func TestTable(t *testing.T) {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, b.String())
 		}
+	}
+}
+
+// What one run writes another reads, and the two together are printed as one.
+func TestFilesAreReadBack(t *testing.T) {
+	dir := t.TempDir()
+	one, both := filepath.Join(dir, "one.json"), filepath.Join(dir, "both.json")
+	if err := os.WriteFile(one, []byte(`[{"contestant":"a","plan":"cold 3x","ratio_2s":0.5,"phases":[{"slots":60,"settle_s":null}]}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t.Context(), []string{"-json", both, one, one}); err != nil {
+		t.Fatal(err)
+	}
+	results, err := read([]string{both})
+	if err != nil || len(results) != 2 || results[1].Ratio != 0.5 || results[1].Phases[0].Slots != 60 {
+		t.Errorf("%+v, %v", results, err)
+	}
+	if _, err := read([]string{filepath.Join(dir, "none.json")}); err == nil {
+		t.Error("a file that is not there was read")
 	}
 }

@@ -12,7 +12,7 @@ import (
 func report(w io.Writer, results []*live.Result) error {
 	var voids []string
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "load\tcontestant\tratio 2 s\tmodel\tratio 400 ms\tmodel\tp50 ms\tp99 ms\trefused %\tlate %\tlimit mean\tsd\tspeed\tlag p99 ms\tcpus\t")
+	fmt.Fprintln(tw, "load\tcontestant\tratio 2 s\tmodel\tratio 400 ms\tmodel\tp50 ms\tp99 ms\trefused %\tlate %\tlimit mean\tsd\t95 % after s\tspeed\tlag p99 ms\tcpus\t")
 	for _, r := range results {
 		fmt.Fprintf(tw, "%s\t%s\t", r.Plan, r.Contestant)
 		if r.Void != "" {
@@ -20,9 +20,9 @@ func report(w io.Writer, results []*live.Result) error {
 			voids = append(voids, fmt.Sprintf("void: %s, %s: %s", r.Plan, r.Contestant, r.Void))
 			continue
 		}
-		fmt.Fprintf(tw, "%.3f\t%s\t%.3f\t%s\t%.0f\t%.0f\t%.2f\t%.2f\t%s\t%s\t%.3f\t%.1f\t%.2f\t\n",
+		fmt.Fprintf(tw, "%.3f\t%s\t%.3f\t%s\t%.0f\t%.0f\t%.2f\t%.2f\t%s\t%s\t%s\t%.3f\t%.1f\t%.2f\t\n",
 			r.Ratio, model(r.Model), r.Quick, model(r.Quiet), r.P50, r.P99, 100*r.Refused, 100*r.Late,
-			number(r.Limit, 1), number(r.Spread, 1), r.Speed, r.Lag, r.CPU)
+			number(r.Limit), number(r.Spread), settle(r), r.Speed, r.Lag, r.CPU)
 	}
 	if err := tw.Flush(); err != nil {
 		return err
@@ -51,18 +51,35 @@ func printSteps(w io.Writer, results []*live.Result) error {
 				limit = fmt.Sprintf("%.1f", p.Limit)
 			}
 			fmt.Fprintf(tw, "%s\t%d\t%.3f\t%s\t%.3f\t%.3f\t%s\t%s\t%.1f\t\n",
-				r.Contestant, p.Slots, p.Ratio, model(p.Model), p.Quick, p.First, number(p.Settle, 1), limit, p.Waiting)
+				r.Contestant, p.Slots, p.Ratio, model(p.Model), p.Quick, p.First, seconds(p.Settle), limit, p.Waiting)
 		}
 	}
 	return tw.Flush()
 }
 
+// settle formats how long a load took to be answered: "never", or "-" of a plan with
+// phases, which have a line each.
+func settle(r *live.Result) string {
+	if len(r.Phases) != 1 {
+		return "-"
+	}
+	return seconds(r.Phases[0].Settle)
+}
+
+// seconds formats when something was so first.
+func seconds(v *float64) string {
+	if v == nil {
+		return "never"
+	}
+	return fmt.Sprintf("%.1f", *v)
+}
+
 // number formats what may not be there.
-func number(v *float64, digits int) string {
+func number(v *float64) string {
 	if v == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%.*f", digits, *v)
+	return fmt.Sprintf("%.1f", *v)
 }
 
 // model formats what the model played.
