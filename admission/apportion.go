@@ -197,13 +197,13 @@ func (c *Core) keepsBusy(t *row, i int, turn [2]float64) int {
 	served := max(t.served[i], rate*1e-6)
 	rho := max(t.rate[i]*c.scale/served, 1+1e-6)
 	if turn[1] == 0 {
-		return c.busyPart(served, rate, c.throughTheDoor(rho), t.perCost)
+		return c.deepened(c.busyPart(served, rate, c.throughTheDoor(rho), t.perCost))
 	}
 	longest := turn[0]
 	if longest == t.perCost/t.Weight {
 		longest = turn[1]
 	}
-	return busyDepth(1, c.throughTheDoor(rho), t.perCost) + int(min(math.Ceil(longest*t.Weight), maxItems))
+	return c.deepened(busyDepth(1, c.throughTheDoor(rho), t.perCost)) + int(min(math.Ceil(longest*t.Weight), maxItems))
 }
 
 // doubt is by how much a tenant may seem to ask for more than its share before it is

@@ -103,7 +103,7 @@ func New(cfg Config) (*Core, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	c := &Core{order: FIFO, stood: Never, others: -tightHolds * MaxObjective}
+	c := &Core{order: FIFO, stood: Never, others: -tightHolds * MaxObjective, idleness: idleness{factor: 1}}
 	c.limit, _ = cfg.Limit.Start() // Validate has seen it succeed
 	c.times = c.each
 	c.law, c.search = cfg.Limit.Begin(cfg.Seed), moves(cfg.Limit)

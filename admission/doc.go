@@ -96,12 +96,15 @@
 //   - I8 Order, within a tenant and priority: see Order. Ties go to the earlier root arrival, then to the
 //     earlier offer.
 //   - I9 Decisions depend on calls and arguments alone.
-//   - I10 Retry-After moves by at most a second up per window of a second, or
-//     halves; it is longer only while the queue itself takes longer to drain, and
-//     is 1 to 20 s, before jitter.
+//   - I10 What is told others moves slowly. Per window a law takes its limit to at most
+//     twice of what it was, or 4 more if that is more, and to no less than half, so never to 0;
+//     whoever calls SetLimit, Reconfigure or Resize sets it at once. Retry-After moves by
+//     at most a second up per window of a second, or halves; it is longer only while
+//     the queue itself takes longer to drain, and is 1 to 20 s, before jitter.
 //   - I11 The depth in force never exceeds the derived one, which carries the
 //     arithmetic that gave it: a Derivation. Below that it is what keeps the
-//     slots busy at Stats.Load: see Standing.
+//     slots busy at Stats.Load: see Standing; times what of it has turned out to be too
+//     little. While the law searches it is never below.
 //   - I12 A slot is released exactly once; releasing more than is in use is a
 //     bug of the driver and panics.
 //   - I13 Fairness: while two tenants wait in one priority, neither at its ceiling,

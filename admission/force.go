@@ -58,15 +58,18 @@ func (c *Core) rho() float64 {
 
 // retune sets the depth in force. While the queue stands and more is offered
 // than can be served, more depth would serve nobody: it would only make
-// everybody wait. See Standing.
+// everybody wait. See Standing. That ends with the load: neither a moment without a
+// refusal, which a queue that is too short never has, nor slots that are idle, which one
+// that is too short has in every overload, but make it deeper: see idleness.
 func (c *Core) retune() {
 	rho := c.rho()
-	if c.overload && (rho < 1 || c.search || c.depth < c.derivation.Depth && c.slacks()) {
+	if c.overload && (rho < 1 || c.search) {
 		c.overload = false
 	}
+	c.weighIdleness()
 	c.depth = c.derivation.Depth
 	if c.overload && !c.derivation.Fixed && rho > 1 && c.limit > 0 {
-		c.depth = min(c.depth, c.busyDepth(c.throughTheDoor(rho)))
+		c.depth = min(c.depth, c.deepened(c.busyDepth(c.throughTheDoor(rho))))
 	}
 	// A deadline within the objective keeps it, whatever the depth is. In a tight
 	// limiter that is used: the odds decide, and in a standing overload what keeps
@@ -75,7 +78,7 @@ func (c *Core) retune() {
 	switch {
 	case !c.derivation.Tight:
 	case c.overload && rho > 1 && c.now-c.stood >= tightHolds*c.cfg.Objective:
-		c.reach = max(c.depth, c.busyDepth(rho))
+		c.reach = max(c.depth, c.deepened(c.busyDepth(rho)))
 	default:
 		c.reach = maxItems
 	}

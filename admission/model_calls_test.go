@@ -47,6 +47,9 @@ func (m *model) cancel(p *place, why Reason) bool {
 func (m *model) setLimit(n int) {
 	if n != m.limit {
 		m.counts.limitChanges++
+		if n > m.limit {
+			m.counts.raised++
+		}
 		m.moved, m.movedFrom = m.now, m.limit
 	}
 	m.limit = n
@@ -239,7 +242,7 @@ func (m *model) stats() Stats {
 		Arrivals: m.counts.arrivals, Immediate: m.counts.immediate, Dequeued: m.counts.dequeued,
 		Outcomes: m.counts.outcomes, Refusals: m.counts.refusals,
 		ExemptAdmitted: m.counts.exempt, LimitChanges: m.counts.limitChanges,
-		LimitFrom: m.movedFrom, LimitAsked: m.now - m.asked, LimitSearch: m.search,
+		LimitFrom: m.movedFrom, LimitAsked: m.now - m.asked, LimitSearch: m.search, LimitRaised: m.counts.raised,
 	}
 	if s.LimitChanges > 0 {
 		s.LimitMoved = m.now - m.moved

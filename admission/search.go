@@ -83,26 +83,35 @@ func (c *Core) foreseen(spare float64) float64 {
 }
 
 // An idleness is the part of the slots that nobody used, in an overload, while nobody waited
-// for them: what a deeper queue would have had used. The short queue is enough for arrivals
-// and services that are independent of one another. Where a process stands still for 70 of
-// 100 ms, they are not: what comes meanwhile is refused, slots are idle afterwards, and
-// what is held for so long makes the load look high for as long as that goes on.
+// for them: what a deeper queue would have had used. The short queue of an overload is
+// enough for arrivals and services that are independent of one another. Where a process
+// stands still for 70 of 100 ms they are not: what comes meanwhile is refused, slots are
+// idle afterwards, and as what stood still was held for long, the load looks high
+// for as long as that goes on. So what the queue is made deeper by is measured.
 type idleness struct {
 	from, at time.Duration // what is counted
-	idle     float64       // slots x seconds between
+	slots    float64       // idle slots x seconds between
 	share    float64       // of all slots, exponentially weighted mean up to from
+	factor   float64       // of the depth of an overload: 1 and more
 }
 
-// idlenessTolerated is the share of idle slots above which the depth is not that of an
-// overload. In one it is a thousandth (idleTolerated), and a few percent where slots
-// have all ended at once.
-const idlenessTolerated = 0.1
+const (
+	// A short queue that is right leaves a thousandth of the slots idle (idleTolerated). 20
+	// times as much, and it is half as deep as it has to be; five times as much or less,
+	// and it comes down again. Between the two it is left alone.
+	idlenessDeepens  = 20 * idleTolerated
+	idlenessShortens = 5 * idleTolerated
+
+	// shortening is the number of objectives in which the factor falls to 1/e: slow enough
+	// that looking whether less is enough costs little, and a minute brings 1000 down to 1.
+	shortening = 20
+)
 
 // count adds so many idle slots since it was last counted.
-func (s *idleness) count(now time.Duration, idle float64) {
-	if now > s.at {
-		s.idle += idle * (now - s.at).Seconds()
-		s.at = now
+func (i *idleness) count(now time.Duration, idle float64) {
+	if now > i.at {
+		i.slots += idle * (now - i.at).Seconds()
+		i.at = now
 	}
 }
 
@@ -115,15 +124,28 @@ func (c *Core) idles(now time.Duration) {
 	c.idleness.count(now, idle)
 }
 
-// slacks takes the mean of what has been counted, over whole service times: slots that
-// have all begun at once are all idle for a part of each. Its time constant is that of
-// the load. It reports whether more is idle than a queue that is short should leave.
-func (c *Core) slacks() bool {
-	s := &c.idleness
-	if d := s.at - s.from; c.limit > 0 && d >= max(c.load.bin, seconds(c.service.hold())) {
-		w := 1 - math.Exp(-float64(d)/float64(binsPerConstant*c.load.bin))
-		s.share += w * (s.idle/(float64(c.limit)*d.Seconds()) - s.share)
-		s.from, s.idle = s.at, 0
+// weighIdleness takes the mean of what has been counted, over whole service times, since slots
+// that have all begun at once are idle for a part of each, and makes the queue deeper or
+// shorter. The time constant of the mean is that of the load.
+func (c *Core) weighIdleness() {
+	i := &c.idleness
+	d := i.at - i.from
+	if c.limit == 0 || d < max(c.load.bin, seconds(c.service.hold())) {
+		return
 	}
-	return s.share > idlenessTolerated
+	constant := float64(binsPerConstant * c.load.bin)
+	w := 1 - math.Exp(-float64(d)/constant)
+	i.share += w * (i.slots/(float64(c.limit)*d.Seconds()) - i.share)
+	i.from, i.slots = i.at, 0
+	switch {
+	case !c.overload || i.share < idlenessShortens:
+		i.factor = max(i.factor*math.Exp(-float64(d)/(shortening*constant)), 1)
+	case i.share > idlenessDeepens && c.depth < c.derivation.Depth:
+		i.factor, i.share = 2*i.factor, 0
+	}
+}
+
+// deepened is a depth that keeps slots busy times what keeps them busy here.
+func (c *Core) deepened(depth int) int {
+	return int(min(math.Ceil(float64(depth)*c.idleness.factor), maxItems))
 }
