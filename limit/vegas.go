@@ -124,7 +124,7 @@ func (s *vegas) Next(current int, w *Window) Move {
 		s.shortest = r.mean
 		return s.stay()
 	}
-	queue := math.Ceil(s.exact*(1-s.shortest/r.mean) - rounding)
+	queue := max(math.Ceil(s.exact*(1-s.shortest/r.mean)-rounding), 0)
 	say := func(by float64, than string, bound float64) Move {
 		return s.by(by, "queue estimate %.0f %s %.3g; shortest %s, now %s of %.0f samples", queue, than, bound, ms(s.shortest), ms(r.mean), r.samples)
 	}
