@@ -1,13 +1,16 @@
 package limit
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // AIMD is the law that only looks at losses: what the resource itself refused. It adds one
 // while there are none, and takes a tenth away when there are. Constants and rule are
 // those of AIMDLimit in github.com/Netflix/concurrency-limits, behind its WindowedLimit:
 //
 //	once a second, if at least 10 requests ended in it:
-//	something was dropped, or the mean service time is above Timeout:  limit x Backoff, at least one less
+//	something was dropped, or the mean service time is above Timeout:  limit x Backoff, rounded down
 //	else, if half of the limit was in use at once:                      limit + 1
 //
 // Use it before a resource that says when it has had enough: a database with a limit
@@ -76,7 +79,7 @@ func (s *aimd) Next(current int, w *Window) Move {
 	if !ok {
 		return s.stay()
 	}
-	down := min(float64(int(s.exact*s.Backoff)), s.exact-1)
+	down := math.Floor(s.exact * s.Backoff) // at least one less
 	switch {
 	case r.dropped > 0:
 		return s.to(down, "%.0f of %.0f dropped, x %v", r.dropped, r.dropped+r.samples, s.Backoff)
