@@ -53,13 +53,13 @@ func (serveCmd) Help() string {
 
   goodput serve --upstream http://127.0.0.1:9000 --objective 400ms
 
-How many run at once is found while it runs, from how the service answers: the answers show whether one more request in it makes the others slower. It begins with 20 and has the service's number after some seconds of more load than that; while there is less, nothing needs to be found. Give a number instead, --limit 60,
+How many run at once is found while it runs, from how the service answers: whether one request more in it makes the others slower. It begins with 20, has the service's number after some seconds of more load than that, and goes with it when it changes; as long as less comes, nothing needs to be found. Give a number instead, such as --limit 60,
 
-  - if the size is known and does not change: workers, threads, connections of a pool;
-  - if fewer than about 10 requests a second end: there is too little to learn from;
+  - where you know one that stays: workers, threads, the connections of a pool;
+  - where so few requests come that there is little to learn from;
   - with --observe: where everything runs at once, nothing shows what a limit would do.
 
---limit auto:max=200 never goes above what a dependency was sized for, and auto:from=100 begins there.`
+Bounds, and where it begins, are written behind the law: with --limit auto:from=100,max=200 never more than 200 are in flight. The laws of others are there to compare: aimd, vegas and gradient2.`
 }
 
 // Validate is called by kong and states what is wrong in one sentence.

@@ -132,6 +132,9 @@ func TestHelpAndVersion(t *testing.T) {
 		{[]string{"serve", "--help"}, "(25s)"},
 		{[]string{"demo", "--help"}, "0.1 to 20 (3)"},
 		{[]string{"serve", "--help"}, "(auto)"},
+		{[]string{"serve", "--help"}, "auto:from=100,max=200"},
+		{[]string{"serve", "--help"}, "with --observe"},
+		{[]string{"demo", "--help"}, "not counted"},
 		{[]string{"demo", "--help"}, "(60)"},
 		{[]string{"version"}, "goodput "},
 	} {
