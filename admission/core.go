@@ -32,6 +32,7 @@ type Core struct {
 	search    bool                              // it is looking for the capacity: see limit.Move
 	searched  time.Duration                     // when it last found it
 	growth    float64                           // what that promises: see foreseen
+	usual     float64                           // mean limit of a law that moves it: see usually; 0: limit
 	movedFrom int                               // what the limit was before its latest change
 	movedAt   time.Duration                     // when that was
 
@@ -395,6 +396,7 @@ func (c *Core) Observe(now time.Duration, b *Batch) {
 	if m.Mark {
 		c.tide.mark(c.now)
 	}
+	c.usually(c.shown.Length)
 	if n := paced(c.limit, m.Limit); n != c.limit {
 		c.seek(m.Search)
 		c.setLimit(n)
@@ -410,7 +412,7 @@ func (c *Core) Observe(now time.Duration, b *Batch) {
 
 // begin puts another law in force. What it is told begins with it.
 func (c *Core) begin(law limit.Law) {
-	c.law = law.Begin(c.cfg.Seed)
+	c.law, c.usual = law.Begin(c.cfg.Seed), 0
 	c.seek(moves(law))
 	c.tide.mark(c.now)
 }

@@ -53,6 +53,9 @@ func (c *Core) rho() float64 {
 	if c.limit == 0 {
 		return math.Inf(1) // any offer is an overload
 	}
+	if c.usual > 0 {
+		return c.load.rate / min(c.usual/c.service.hold(), c.allowed)
+	}
 	return c.load.rate / c.rate()
 }
 

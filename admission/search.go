@@ -33,6 +33,21 @@ func moves(law limit.Law) bool {
 	return true
 }
 
+// usually takes the limit of the window that has passed into the mean over as long as that of
+// the load. The load is what is offered over what can be served; with the limit of a moment
+// a law that tries a little more and a little less in turns would be in an overload and
+// out of it in each of its turns, and the queue be short at 0.95 of the capacity.
+func (c *Core) usually(window time.Duration) {
+	switch {
+	case c.search || !moves(c.cfg.Limit):
+		c.usual = 0 // a limit that is on its way to the capacity has no mean
+	case c.usual == 0:
+		c.usual = float64(c.limit)
+	default:
+		c.usual += (1 - math.Exp(-float64(window)/float64(binsPerConstant*c.load.bin))) * (float64(c.limit) - c.usual)
+	}
+}
+
 // seek takes from the law whether the capacity is still being searched, and reports
 // whether that is news. While it is, the limit may be far below the capacity: what is
 // offered beyond the limit is no overload, and once the limit is right the queue has
