@@ -12,13 +12,18 @@ import (
 
 	"github.com/goodput/goodput"
 	"github.com/goodput/goodput/goodputhttp"
+	"github.com/goodput/goodput/internal/rivals"
 	"github.com/goodput/goodput/limit"
 )
 
 // A Contestant is a limiter in front of a handler.
 type Contestant struct {
 	Name string
-	Law  limit.Law // of goodput, so that the model can play it; nil for the others
+
+	// Law and NoQueue are what the model plays: nil where there is no limit to play, and
+	// whether who finds no slot is refused at once.
+	Law     limit.Law
+	NoQueue bool
 
 	// Wrap returns next behind a fresh limiter that is told the slots, if it wants to
 	// be told, and what tells its limit; nil if it has none to tell.
@@ -36,7 +41,9 @@ type Contestant struct {
 //	gozero-shedder    go-zero's adaptive shedder with its defaults: above 90 %
 //
 // Both limiters of failsafe-go refuse who finds no slot, as by default: with their
-// queue they did no better (0.37 of capacity at 3x, cold, in 20 s).
+// queue they did no better (0.37 of capacity at 3x, cold, in 20 s). The model plays
+// package rivals in their place. That package is written from their source, so what
+// differs there is our reading of it as well.
 func Contestants(slots int) []Contestant {
 	return []Contestant{
 		own("goodput-auto", limit.Auto{}),
@@ -48,6 +55,13 @@ func Contestants(slots int) []Contestant {
 	}
 }
 
+func init() {
+	// go-zero writes a line a minute, and one for each second in which it refused. In its
+	// favour: it need not.
+	logx.Disable()
+	load.DisableLog()
+}
+
 // own is goodput as the README shows it.
 func own(name string, law limit.Law) Contestant {
 	return Contestant{Name: name, Law: law, Wrap: func(_ int, next http.Handler) (http.Handler, func() int) {
@@ -57,7 +71,8 @@ func own(name string, law limit.Law) Contestant {
 }
 
 func failsafeAdaptive(name string, first uint) Contestant {
-	return Contestant{Name: name, Wrap: func(_ int, next http.Handler) (http.Handler, func() int) {
+	law := rivals.Failsafe{From: int(first)}
+	return Contestant{Name: name, Law: law, NoQueue: true, Wrap: func(_ int, next http.Handler) (http.Handler, func() int) {
 		l := adaptivelimiter.NewBuilder[*http.Response]().WithLimits(1, 200, first).Build()
 		return failsafehttp.NewHandler(next, l), l.Limit
 	}}
@@ -77,8 +92,6 @@ func kratos(_ int, next http.Handler) (http.Handler, func() int) {
 }
 
 func gozero(_ int, next http.Handler) (http.Handler, func() int) {
-	logx.Disable()
-	load.DisableLog() // in its favour: it logs each refusal
 	s := load.NewAdaptiveShedder()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p, err := s.Allow()

@@ -22,7 +22,7 @@ func play(t *testing.T, name string, p Plan) *Result {
 			t.Fatal(err)
 		}
 		if c.Law != nil {
-			if err := Model(c.Law, p, r); err != nil {
+			if err := Model(c, p, r); err != nil {
 				t.Fatal(err)
 			}
 		}

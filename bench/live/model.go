@@ -7,19 +7,18 @@ import (
 	"github.com/goodput/goodput/admission"
 	"github.com/goodput/goodput/internal/hist"
 	"github.com/goodput/goodput/internal/sim"
-	"github.com/goodput/goodput/limit"
 )
 
 // plays is how often the model plays a plan: a law that is random is begun with another
 // seed each time, so the deviation says how far a run may be from the mean.
 const plays = 8
 
-// Model plays p against the law in simulated time and fills in what r has of it. The
+// Model plays p against the law of c in simulated time and fills in what r has of it. The
 // requests, their work and the slots are those of the run; work takes longer by what
 // the sleeps of the run overran. So what differs is what a network, a scheduler and the
 // runtime of goodput do, and the dice of the law.
-func Model(law limit.Law, p Plan, r *Result) error {
-	s := scenario(law, p, r.Speed)
+func Model(c Contestant, p Plan, r *Result) error {
+	s := scenario(c, p, r.Speed)
 	ratios, quicks := make([]float64, plays), make([]float64, plays)
 	phases := make([][]float64, len(p.Phases))
 	for n := range plays {
@@ -49,10 +48,14 @@ func Model(law limit.Law, p Plan, r *Result) error {
 }
 
 // scenario is p as the simulator takes it, without its requests.
-func scenario(law limit.Law, p Plan, speed float64) sim.Scenario {
+func scenario(c Contestant, p Plan, speed float64) sim.Scenario {
+	core := &admission.Config{Limit: c.Law, Objective: p.Objective}
+	if c.NoQueue {
+		core.Depth = admission.NoQueue
+	}
 	tier := sim.Tier{
 		Name: "backend", Slots: p.Phases[0].Slots,
-		Policy:  sim.Policy{Name: "goodput", Core: &admission.Config{Limit: law, Objective: p.Objective}},
+		Policy:  sim.Policy{Name: c.Name, Core: core},
 		Service: sim.Dist{Kind: sim.Exponential, Mean: time.Duration(float64(p.Service) / speed)},
 	}
 	at := time.Duration(0)

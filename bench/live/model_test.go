@@ -16,7 +16,7 @@ func TestModelOfToldLimits(t *testing.T) {
 	p := Cold(3, 60, 50*time.Millisecond, 20*second, 3)
 	for n, want := range map[int]float64{60: 1, 30: 0.5} {
 		r := newTally(p).result("x", 0.98, 0, false)
-		if err := Model(limit.Fixed(n), p, r); err != nil {
+		if err := Model(Contestant{Law: limit.Fixed(n)}, p, r); err != nil {
 			t.Fatal(err)
 		}
 		if d := math.Abs(r.Model.Mean - want); d > 0.005+4*0.0065 {
@@ -33,7 +33,7 @@ func TestModelOfToldLimits(t *testing.T) {
 func TestModelOfSteps(t *testing.T) {
 	p := Step(1.5, 60, 50*time.Millisecond, 10*second, 4)
 	r := newTally(p).result("x", 1, 0, false)
-	if err := Model(limit.Fixed(20), p, r); err != nil {
+	if err := Model(Contestant{Law: limit.Fixed(20)}, p, r); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []float64{1.0 / 3, 1, 1.0 / 3} {

@@ -93,7 +93,7 @@ func play(ctx context.Context, s *setup) ([]*live.Result, error) {
 				debug.FreeOSMemory() // what one left is not the next one's to collect
 			}
 			if c.Law != nil && r.Void == "" {
-				if err := live.Model(c.Law, p, r); err != nil {
+				if err := live.Model(c, p, r); err != nil {
 					return nil, err
 				}
 			}

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -54,7 +55,11 @@ func TestTable(t *testing.T) {
 	if err := report(&b, results); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"0.988  0.990±0.002", "66.67", "61.2", "void: cold 3x, b: the generator slept", "2.5"} {
+	head, _, _ := strings.Cut(b.String(), "\n")
+	if n := len(regexp.MustCompile(`  +`).Split(strings.TrimSpace(head), -1)); n != columns {
+		t.Errorf("%d columns, said to be %d: %s", n, columns, head)
+	}
+	for _, want := range []string{"0.988  0.990±0.002", "66.67", "61.2", "void: cold 3x, b: the generator slept", "2.5", "1 runs were modelled; the 2 s ratios differ by 0.2 points at the most: cold 3x, a"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, b.String())
 		}

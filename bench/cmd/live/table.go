@@ -3,10 +3,15 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/goodput/goodput/bench/live"
 )
+
+// columns of the table of loads.
+const columns = 16
 
 // report writes a table of the loads, why a run is void, and a table of the steps.
 func report(w io.Writer, results []*live.Result) error {
@@ -16,7 +21,7 @@ func report(w io.Writer, results []*live.Result) error {
 	for _, r := range results {
 		fmt.Fprintf(tw, "%s\t%s\t", r.Plan, r.Contestant)
 		if r.Void != "" {
-			fmt.Fprintln(tw, "void\t")
+			fmt.Fprintln(tw, "void"+strings.Repeat("\t-", columns-3)+"\t")
 			voids = append(voids, fmt.Sprintf("void: %s, %s: %s", r.Plan, r.Contestant, r.Void))
 			continue
 		}
@@ -30,7 +35,30 @@ func report(w io.Writer, results []*live.Result) error {
 	for _, v := range voids {
 		fmt.Fprintln(w, v)
 	}
-	return printSteps(w, results)
+	if err := printSteps(w, results); err != nil {
+		return err
+	}
+	return printModel(w, results)
+}
+
+// printModel writes how far the runs are from what the model of the same requests made
+// of them.
+func printModel(w io.Writer, results []*live.Result) error {
+	n, worst, where := 0, 0.0, ""
+	for _, r := range results {
+		if r.Model == nil || r.Void != "" {
+			continue
+		}
+		n++
+		if d := math.Abs(r.Ratio - r.Model.Mean); d >= worst {
+			worst, where = d, r.Plan+", "+r.Contestant
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "\n%d runs were modelled; the 2 s ratios differ by %.1f points at the most: %s\n", n, 100*worst, where)
+	return err
 }
 
 // printSteps writes a line for each phase of the plans that have several.
