@@ -113,6 +113,10 @@ type Config struct {
 	// Observe decides and counts but refuses nothing: every request runs at
 	// once, and Stats.Shadow says what would have become of it. This is how to
 	// try a configuration on real traffic.
+	//
+	// A limit cannot be found by watching alone: service times that do not follow from a
+	// limit say nothing about one. So a law that adapts is not asked, the limit stays
+	// at its start, and what is counted is what that limit would do. Try one that is known.
 	Observe bool
 }
 
@@ -158,6 +162,9 @@ func (c Config) core() admission.Config {
 func (c Config) seeded(seed uint64) admission.Config {
 	core := c.core()
 	core.Seed = seed
+	if c.Observe && adapts(c.Limit) {
+		core.Limit = held{c.Limit}
+	}
 	return core
 }
 

@@ -23,6 +23,8 @@ func (s *Stats) State() string {
 		return fmt.Sprintf("observing: %d in use where %d may be, nothing is refused", s.InUse, s.Limit)
 	case !s.Derivation.Reachable && s.Waiting > 0:
 		return "unreachable: the service alone takes longer than the objective, the queue only keeps the slots busy"
+	case s.LimitSearch && (s.Waiting > 0 || s.InUse >= s.Limit):
+		return fmt.Sprintf("searching for the capacity: all of %d slots are busy, and there may be more", s.Limit)
 	case s.Overload && s.rateBinds():
 		return "saturated and doing its job: the allowance is used up as it comes, the queue is short, the rest is refused at once"
 	case s.Overload:
@@ -44,6 +46,7 @@ func (l *Limiter) Explain() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", s.Name, s.State())
 	fmt.Fprintf(&b, "  limit    %d (%v); %d in use by %d requests\n", s.Limit, cfg.Limit, s.InUse, s.Running)
+	explainLimit(&b, &s, cfg.Limit)
 	fmt.Fprintf(&b, "  depth    %s\n", s.Derivation)
 	if s.Depth < s.Derivation.Depth {
 		busy := "the slots busy"

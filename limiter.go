@@ -141,7 +141,8 @@ func (l *Limiter) lend() {
 	}
 }
 
-// SetLimit replaces the law of the limit by limit.Fixed(n). What runs goes on;
+// SetLimit replaces the law of the limit by limit.Fixed(n), also one that adapts, until
+// Reconfigure says another. What runs goes on;
 // if that is more than n, nobody is admitted until enough of it has ended. 0
 // admits nobody, which pauses a resource without losing who waits. The limit of a
 // member of a group is granted by it, and SetLimit an error: see Group.SetUnits.
@@ -163,7 +164,8 @@ func (l *Limiter) SetLimit(n int) error {
 	return err
 }
 
-// Reconfigure replaces the configuration. Who waits keeps its place, who runs
+// Reconfigure replaces the configuration. A law that equals the one in force goes on with what
+// it has learnt, and another one begins anew. Who waits keeps its place, who runs
 // keeps its slots, and the counters go on. A new bound on waiting holds for who
 // comes from now on.
 //

@@ -24,7 +24,9 @@ func stateOf(s *goodput.Stats) (top, derived, counts map[string]any) {
 		"waiting": float64(s.Waiting), "waiting_cost": float64(s.WaitingCost),
 		"waiting_bytes": float64(s.WaitingBytes), "waiting_bytes_limit": float64(s.MaxBytes),
 		"age_seconds": s.Age.Seconds(), "depth": float64(s.Depth),
-		"demand_ratio": s.Load, "retry_after_seconds": s.RetryAfter.Seconds(),
+		"demand_ratio": s.Load, "retry_after_seconds": s.RetryAfter.Seconds(), "state": s.State(),
+		"limit_why": s.LimitWhy, "limit_from": float64(s.LimitFrom), "limit_moved_seconds": s.LimitMoved.Seconds(),
+		"limit_asked_seconds": s.LimitAsked.Seconds(), "limit_search": s.LimitSearch,
 	}
 	d := s.Derivation
 	derived = map[string]any{
@@ -37,6 +39,7 @@ func stateOf(s *goodput.Stats) (top, derived, counts map[string]any) {
 	counts = map[string]any{
 		"arrivals": float64(s.Arrivals), "admitted_immediately": float64(s.Immediate), "admitted_after_waiting": float64(s.Dequeued),
 		"exempt_admissions": float64(s.ExemptAdmitted), "limit_changes": float64(s.LimitChanges),
+		"limit_raised": float64(s.LimitRaised), "dropped": float64(s.Dropped),
 	}
 	return top, derived, counts
 }
@@ -46,7 +49,8 @@ func stateOf(s *goodput.Stats) (top, derived, counts map[string]any) {
 func seriesOf(s *goodput.Stats) map[string]float64 {
 	truth := map[bool]float64{true: 1}
 	out := map[string]float64{
-		"arrivals_total": float64(s.Arrivals), "exempt_admissions_total": float64(s.ExemptAdmitted), "limit_changes_total": float64(s.LimitChanges),
+		"arrivals_total": float64(s.Arrivals), "exempt_admissions_total": float64(s.ExemptAdmitted), "dropped_total": float64(s.Dropped),
+		"limit_asked_seconds": s.LimitAsked.Seconds(), "limit_moved_seconds": s.LimitMoved.Seconds(), "limit_search": truth[s.LimitSearch],
 		"requests_waiting": float64(s.Waiting), "requests_running": float64(s.Running), "exempt_running": float64(s.Exempt),
 		"queue_depth": float64(s.WaitingCost), "queue_limit": float64(s.Depth), "queue_derived_limit": float64(s.Derivation.Depth),
 		"queue_size_bytes": float64(s.WaitingBytes), "queue_size_limit_bytes": float64(s.MaxBytes), "queue_age_seconds": s.Age.Seconds(),
@@ -56,8 +60,10 @@ func seriesOf(s *goodput.Stats) map[string]float64 {
 		"capacity_per_second": s.Derivation.Rate, "concurrency_usage": float64(s.InUse), "concurrency_limit": float64(s.Limit),
 	}
 	series := map[string]float64{
-		fmt.Sprintf(`goodput_admissions_total{limiter=%q,path="immediate"}`, s.Name): float64(s.Immediate),
-		fmt.Sprintf(`goodput_admissions_total{limiter=%q,path="queued"}`, s.Name):    float64(s.Dequeued),
+		fmt.Sprintf(`goodput_limit_changes_total{direction="up",limiter=%q}`, s.Name):   float64(s.LimitRaised),
+		fmt.Sprintf(`goodput_limit_changes_total{direction="down",limiter=%q}`, s.Name): float64(s.LimitChanges - s.LimitRaised),
+		fmt.Sprintf(`goodput_admissions_total{limiter=%q,path="immediate"}`, s.Name):    float64(s.Immediate),
+		fmt.Sprintf(`goodput_admissions_total{limiter=%q,path="queued"}`, s.Name):       float64(s.Dequeued),
 	}
 	for name, v := range out {
 		series[fmt.Sprintf("goodput_%s{limiter=%q}", name, s.Name)] = v
@@ -74,6 +80,16 @@ func seriesOf(s *goodput.Stats) map[string]float64 {
 		}
 	}
 	return series
+}
+
+// A climber is a law that adds one in each window.
+type climber struct{}
+
+func (climber) Start() (int, error)      { return 7, nil }
+func (climber) Begin(uint64) limit.State { return climber{} }
+func (climber) Why() string              { return "one more in each window" }
+func (climber) Next(current int, _ *limit.Window) limit.Move {
+	return limit.Move{Limit: current + 1, Search: true}
 }
 
 // A comparer compares what is shown with the statistics, and remembers which
@@ -217,6 +233,17 @@ func TestEveryFieldIsTheLimiters(t *testing.T) {
 		seen.compare(t, lim, a)
 		lim, a = newAdmin(goodput.Config{Limit: limit.Fixed(1), Objective: 400 * time.Millisecond, Service: 50 * time.Millisecond})
 		seen.compare(t, lim, a) // tight: its depth of 1 does not keep a slot busy
+
+		lim, a = newAdmin(goodput.Config{Limit: climber{}}) // and one that moves by itself
+		slot, err = lim.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		slot.Dropped()
+		time.Sleep(110 * time.Millisecond) // a window is 100 ms
+		lim.Stats()
+		time.Sleep(10 * time.Millisecond)
+		seen.compare(t, lim, a)
 		for what, other := range seen {
 			if !other && !strings.Contains(what, "requests_total") {
 				t.Errorf("%s was 0 all the time: nothing is shown by it", what)

@@ -44,6 +44,16 @@ type LimiterState struct {
 	DemandRatio       float64 `json:"demand_ratio"`
 	RetryAfterSeconds float64 `json:"retry_after_seconds"`
 	Draining          bool    `json:"draining"`
+	State             string  `json:"state"` // in words
+
+	// Of the limit: why its law last moved it, in words with numbers, "" if it never has; what
+	// it was before, and how long ago that was; how long ago the law was asked; whether
+	// it does not know the capacity yet.
+	LimitWhy          string  `json:"limit_why"`
+	LimitFrom         int     `json:"limit_from"`
+	LimitMovedSeconds float64 `json:"limit_moved_seconds"`
+	LimitAskedSeconds float64 `json:"limit_asked_seconds"`
+	LimitSearch       bool    `json:"limit_search"`
 
 	Derivation Derivation `json:"derivation"`
 	Counts     Counts     `json:"counts"`
@@ -77,6 +87,8 @@ type Counts struct {
 	Dequeued         uint64 `json:"admitted_after_waiting"`
 	ExemptAdmissions uint64 `json:"exempt_admissions"`
 	LimitChanges     uint64 `json:"limit_changes"`
+	LimitRaised      uint64 `json:"limit_raised"` // of those, the ones upwards
+	Dropped          uint64 `json:"dropped"`      // of the failed, what is behind the limit refused
 	Ends             []End  `json:"ends"`
 }
 
@@ -119,6 +131,12 @@ func limiterState(s *goodput.Stats) LimiterState {
 		DemandRatio:       s.Load,
 		RetryAfterSeconds: s.RetryAfter.Seconds(),
 		Draining:          s.Draining,
+		State:             s.State(),
+		LimitWhy:          s.LimitWhy,
+		LimitFrom:         s.LimitFrom,
+		LimitMovedSeconds: s.LimitMoved.Seconds(),
+		LimitAskedSeconds: s.LimitAsked.Seconds(),
+		LimitSearch:       s.LimitSearch,
 		Derivation:        derivation(s.Derivation),
 		Counts: Counts{
 			Arrivals:         s.Arrivals,
@@ -126,6 +144,8 @@ func limiterState(s *goodput.Stats) LimiterState {
 			Dequeued:         s.Dequeued,
 			ExemptAdmissions: s.ExemptAdmitted,
 			LimitChanges:     s.LimitChanges,
+			LimitRaised:      s.LimitRaised,
+			Dropped:          s.Dropped,
 			Ends:             ends(s.Outcomes[:], s.Refusals[:]),
 		},
 	}

@@ -9,7 +9,7 @@
 // holds exactly at every scrape. Every series exists from the start, at 0: a
 // rate over a series that appears with its first event misses that event.
 //
-// Labels are limiter, outcome, reason and path, each from a closed set. Nothing
+// Labels are limiter, outcome, reason, direction and path, each from a closed set. Nothing
 // that a client sends becomes a label.
 package metrics
 
@@ -60,8 +60,8 @@ var scalars = []scalar{
 		func(s *goodput.Stats) uint64 { return s.Arrivals }),
 	counter("exempt_admissions_total", "Exempt requests (probes) let through; not among the arrivals.",
 		func(s *goodput.Stats) uint64 { return s.ExemptAdmitted }),
-	counter("limit_changes_total", "Changes of the concurrency limit, up or down, whatever the cause.",
-		func(s *goodput.Stats) uint64 { return s.LimitChanges }),
+	counter("dropped_total", "Requests that what is behind the limit refused, being over a limit of its own; among the failed ones.",
+		func(s *goodput.Stats) uint64 { return s.Dropped }),
 	gauge("requests_waiting", "Requests that wait.",
 		func(s *goodput.Stats) float64 { return float64(s.Waiting) }),
 	gauge("requests_running", "Requests that run, exempt ones excluded.",
@@ -98,6 +98,12 @@ var scalars = []scalar{
 		func(s *goodput.Stats) float64 { return float64(s.InUse) }),
 	gauge("concurrency_limit", "Units of cost that may run.",
 		func(s *goodput.Stats) float64 { return float64(s.Limit) }),
+	gauge("limit_asked_seconds", "How long ago the law of the limit was asked, at most 0.1 while it works. Alert above 10 while requests arrive: the limit is frozen.",
+		func(s *goodput.Stats) float64 { return s.LimitAsked.Seconds() }),
+	gauge("limit_moved_seconds", "How long ago the limit last moved, 0 if it never has. One that adapts and does not move under load is not adapting.",
+		func(s *goodput.Stats) float64 { return s.LimitMoved.Seconds() }),
+	gauge("limit_search", "1 while the law of the limit has not found the capacity yet.",
+		func(s *goodput.Stats) float64 { return truth(s.LimitSearch) }),
 	gauge("retry_after_seconds", "What a refusal tells callers to wait, before jitter.",
 		func(s *goodput.Stats) float64 { return s.RetryAfter.Seconds() }),
 }
@@ -107,6 +113,8 @@ var (
 		"Requests that ended, each once, by outcome; reason says why it did not start. Goodput is the rate of completed.", "outcome", "reason")
 	shadowDesc = describe("shadow_requests_total",
 		"Observe mode: how requests would have ended.", "outcome", "reason")
+	changesDesc = describe("limit_changes_total",
+		"Changes of the concurrency limit, whatever the cause, by direction: up or down.", "direction")
 	admissionsDesc = describe("admissions_total",
 		"Requests admitted, at once or after waiting.", "path")
 	waitDesc = describe("queue_duration_seconds",
@@ -130,7 +138,7 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, s := range scalars {
 		ch <- s.desc
 	}
-	for _, d := range []*prometheus.Desc{requestsDesc, shadowDesc, admissionsDesc, waitDesc, serviceDesc} {
+	for _, d := range []*prometheus.Desc{requestsDesc, shadowDesc, changesDesc, admissionsDesc, waitDesc, serviceDesc} {
 		ch <- d
 	}
 }
@@ -149,6 +157,8 @@ func collect(ch chan<- prometheus.Metric, src Source, s *goodput.Stats) {
 	}
 	ch <- prometheus.MustNewConstMetric(admissionsDesc, prometheus.CounterValue, float64(s.Immediate), s.Name, "immediate")
 	ch <- prometheus.MustNewConstMetric(admissionsDesc, prometheus.CounterValue, float64(s.Dequeued), s.Name, "queued")
+	ch <- prometheus.MustNewConstMetric(changesDesc, prometheus.CounterValue, float64(s.LimitRaised), s.Name, "up")
+	ch <- prometheus.MustNewConstMetric(changesDesc, prometheus.CounterValue, float64(s.LimitChanges-s.LimitRaised), s.Name, "down")
 	for _, end := range Ends(s.Outcomes[:], s.Refusals[:]) {
 		ch <- prometheus.MustNewConstMetric(requestsDesc, prometheus.CounterValue, float64(end.Count), s.Name, end.Outcome, end.Reason)
 	}
