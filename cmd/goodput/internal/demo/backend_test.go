@@ -59,6 +59,9 @@ func TestBackendIsFirstComeFirstServed(t *testing.T) {
 		if now, peak := b.Waiting(); now != 0 || peak != 99 {
 			t.Errorf("in the end waiting %d, peak %d", now, peak)
 		}
+		if _, peak := b.Waiting(); peak != 0 {
+			t.Errorf("nobody waited since, and the peak is %d", peak)
+		}
 	})
 }
 
