@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/goodput/goodput/admission"
+	"github.com/goodput/goodput/cmd/goodput/internal/policy"
 	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
 	"github.com/goodput/goodput/internal/sim"
 )
@@ -166,7 +167,7 @@ func (r *reader) rate(n strictyaml.Node, c *sim.Class) float64 {
 	}
 	capacity := r.capacity(c)
 	if capacity == 0 && !r.excused(c) {
-		n.Fail("%s %q needs a capacity, and the tier has none: it takes slots or a limit, and a service time", n.Name(), text)
+		n.Fail("%s %q needs a capacity, and the tier has none: it takes slots, or a limit that is a number, and a service time", n.Name(), text)
 	}
 	return v * capacity
 }
@@ -206,12 +207,11 @@ func (r *reader) excused(c *sim.Class) bool {
 	return noService || t.Policy.Baseline == nil
 }
 
-// limit is that of one instance of tier i; 0 if there is none.
+// limit is that of one instance of tier i; 0 if there is none, or a law finds it.
 func (r *reader) limit(i int) int {
 	switch p := r.file.Sim.Tiers[i].Policy; {
 	case p.Core != nil && p.Core.Limit != nil:
-		n, _ := p.Core.Limit.Start() // validated where it was read
-		return n
+		return policy.Number(p.Core.Limit)
 	case p.Baseline != nil:
 		return max(p.Baseline.Limit, 0)
 	}
