@@ -45,7 +45,7 @@ func shrinksPerMinute(r *Result) float64 {
 	return n
 }
 
-func ratioOf(r *Result) float64   { return r.Ratio() }
+func ratioOf(r *Result) float64      { return r.Ratio() }
 func refusedShare(r *Result) float64 { return float64(r.Total.Refused) / float64(r.Total.Requests) }
 
 // A limit that moves by 12 % every window or two, about the 60 slots of the resource, costs
