@@ -139,7 +139,7 @@ func (w *world) demands() []demand {
 		d.units += c.recorded.units / 1e9
 		d.alone += c.recorded.alone / 1e9
 		d.cost += c.recorded.cost
-		for t := c.entry; t.Next != nil; {
+		for t := c.entry; t.Next != nil && !c.Local; {
 			n *= float64(t.Next.least())
 			t = w.tiers[t.Next.Tier]
 			demands[t.index].add(n, t.Tier.Service.average().Seconds(), 1)

@@ -328,7 +328,7 @@ func (w *world) end(c *call) {
 		w.conclude(c, false)
 		return
 	}
-	if t.Next != nil {
+	if t.Next != nil && (c.parent != nil || !c.class.Local) {
 		w.spread(c)
 		return
 	}
@@ -343,7 +343,7 @@ func (w *world) conclude(c *call, ok bool) {
 	held := w.now - c.start
 	if in.core != nil {
 		m := admission.Sample{Hold: held, Cost: c.toldCost, Offered: c.toldSize, Size: c.size, Epoch: c.epoch}
-		if c.state == spreads { // its sub-requests meet limiters of their own
+		if c.state == spreads && w.tiers[t.Next.Tier].limits() { // its sub-requests meet limiters of their own
 			m.Elsewhere = w.now - c.parted
 		}
 		o, charge := admission.Failed, 0
@@ -400,7 +400,7 @@ func (w *world) refuseUntil(c *call, why admission.Reason, quota time.Duration) 
 		c.tier.result.Refused++
 	}
 	if c.in != nil {
-		if core := c.in.core; core != nil {
+		if core := c.in.core; core != nil && c.tier.Policy.Core != nil { // a library gives none
 			hint = core.RetryAfter(why)
 		}
 		if quota > 0 {

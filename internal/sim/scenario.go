@@ -60,6 +60,7 @@ type Class struct {
 	// an answer is in time within the objective of the tier.
 	Deadlines []Deadline
 	Untold    bool     // the limiter is not told the deadline
+	Local     bool     // it is answered by its tier alone, without the sub-requests of others
 	Patience  Patience // what a client does at its deadline
 
 	Retry Retry

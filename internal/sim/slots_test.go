@@ -109,7 +109,7 @@ func TestCapacityOfSteps(t *testing.T) {
 	}
 }
 
-// A saw is a law whose limit is 10 and 30 in turn, for a second each.
+// A saw is a law whose limit is 10 and 20 in turn, for a second each.
 type saw struct{}
 
 func (saw) Start() (int, error)      { return 10, nil }
@@ -120,10 +120,10 @@ type sawing struct{ at time.Duration }
 
 func (s *sawing) Next(_ int, w *limit.Window) limit.Move {
 	s.at += w.Length
-	return limit.Move{Limit: 10 + 20*int(s.at/time.Second%2)}
+	return limit.Move{Limit: 10 + 10*int(s.at/time.Second%2)}
 }
 
-// The limit over time: half of it is 10 and half of it 30, 20 on average and 10 away from it.
+// The limit over time: half of it is 10 and half of it 20, 15 on average and 5 away from it.
 // What was before the window is not counted, nor what is after the last arrival.
 func TestLimitsOverTime(t *testing.T) {
 	s := Scenario{
@@ -142,8 +142,8 @@ func TestLimitsOverTime(t *testing.T) {
 	}
 	for i, l := range r.Tiers[0].Limits {
 		// Instances measure out of step, by less than a window of 50 ms in 20 s.
-		if tolerance := 20 * 0.05 / 20; math.Abs(l.Mean-20) > tolerance || math.Abs(l.Deviation-10) > tolerance {
-			t.Errorf("instance %d: limit %+v, want 20 and 10", i, l)
+		if tolerance := 20 * 0.05 / 20; math.Abs(l.Mean-15) > tolerance || math.Abs(l.Deviation-5) > tolerance {
+			t.Errorf("instance %d: limit %+v, want 15 and 5", i, l)
 		}
 	}
 }
@@ -166,6 +166,49 @@ func TestSlotStepsAreValidated(t *testing.T) {
 		}
 		if err := s.Validate(); err == nil || err.Error() != c.want {
 			t.Errorf("says %v, want %s", err, c.want)
+		}
+	}
+}
+
+// A local class is answered by its tier alone; what the others send on is not their own
+// time where it meets a limiter, and it is where nothing limits it.
+func TestLocal(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name  string
+		local bool
+		below Baseline
+		sub   uint64        // sub-requests
+		hold  time.Duration // of a slot in front
+		away  float64       // the share of it that was elsewhere
+	}{
+		{"local", true, Baseline{Limit: 100}, 0, 10 * ms, 0},
+		{"not local", false, Baseline{Limit: 100}, 1000, 40 * ms, 0.75},
+		{"nothing limits the other tier", false, Baseline{Limit: Unbounded}, 1000, 40 * ms, 0},
+	} {
+		s := Scenario{
+			Length: 10 * time.Second,
+			Tiers: []Tier{{
+				Slots: 100, Service: Dist{Mean: 10 * ms}, Next: &Fan{Tier: 1},
+				Policy: Policy{Core: &admission.Config{Limit: limit.Fixed(100), Objective: 400 * ms}},
+			}, {
+				Slots: 100, Service: Dist{Mean: 30 * ms}, Policy: Policy{Baseline: &c.below},
+			}},
+			Classes: []Class{{Arrivals: Arrivals{Process: Constant, Rate: 100}, Local: c.local}},
+		}
+		r, err := Run(s, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stats := r.Tiers[0].Stats
+		if r.Tiers[1].Arrivals != c.sub {
+			t.Errorf("%s: %d sub-requests, want %d", c.name, r.Tiers[1].Arrivals, c.sub)
+		}
+		if took, _ := r.Total.Latency.Mean(); (took - c.hold).Abs() > time.Microsecond { // a sum of floats
+			t.Errorf("%s: a request takes %v, want %v", c.name, took, c.hold)
+		}
+		if math.Abs(stats.Elsewhere-c.away) > 1e-9 {
+			t.Errorf("%s: %v of a hold is elsewhere, want %v", c.name, stats.Elsewhere, c.away)
 		}
 	}
 }

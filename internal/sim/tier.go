@@ -39,6 +39,13 @@ func (t *tier) width(c *call) int {
 
 func (t *tier) fits(c *call) bool { return t.Slots == 0 || t.taken+t.width(c) <= t.now }
 
+// limits reports whether the instances of t have limiters; with one, whoever sends here
+// knows that the time of its sub-requests is not its own.
+func (t *tier) limits() bool {
+	b := t.Policy.Baseline
+	return b == nil || b.Limit != Unbounded
+}
+
 // advanceLine begins the work of those that wait at the resource and now fit.
 func (w *world) advanceLine(t *tier) {
 	for c := t.oldest; c != nil && t.fits(c); c = t.oldest {

@@ -14,7 +14,7 @@ import (
 // classKeys stand under an item of classes or, in the short form, at the top.
 var classKeys = []string{
 	"load", "tenant", "tenants", "users", "turn", "keys", "priority", "cost", "size", "told", "bytes",
-	"deadline", "untold", "patience", "retry",
+	"deadline", "untold", "local", "patience", "retry",
 }
 
 var (
@@ -65,6 +65,7 @@ func (r *reader) class(m *strictyaml.Map, c *sim.Class) {
 		c.Deadlines = append(c.Deadlines, sim.Deadline{After: n.Span(1, month), Share: share})
 	})
 	c.Untold = m.Get("untold").Bool()
+	c.Local = m.Get("local").Bool()
 	c.Patience = sim.Patience(m.Get("patience").Word(patiences...))
 	c.Retry = retry(m.Get("retry"))
 	r.told(c)
