@@ -21,6 +21,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/goodput/goodput/cmd/goodput/internal/suite"
 	"github.com/goodput/goodput/internal/sim"
 )
 
@@ -75,7 +76,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		kong.WithHyphenPrefixedParameters(true), // "--limit -5" is a bad value, not a flag -5
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.BindTo(stdout, (*io.Writer)(nil)),
-		kong.Vars{"baselines": strings.Join(sim.Baselines, ", "), "logformats": logFormats()},
+		kong.Vars{"baselines": strings.Join(sim.Baselines, ", "), "logformats": logFormats(), "laws": strings.Join(suite.Laws[2:], ", ")},
 	)
 	command, err := parser.Parse(args)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -29,12 +30,19 @@ type simulateCmd struct {
 	Ceilings bool     `env:"-" negatable:"" default:"true" help:"Compute what no policy can exceed, which takes up to a second."`
 	Format   string   `env:"-" placeholder:"FORMAT" enum:"text,json,html,auto" default:"auto" help:"Result as text, json or html; auto goes by the name of the output, and is text on stdout (${default})."`
 	Output   string   `env:"-" placeholder:"FILE" default:"-" help:"Where the result goes; - is stdout (${default})."`
+
+	suiteFlags `embed:""`
 }
 
 // Validate is called by kong and states what is wrong in one sentence.
 func (c *simulateCmd) Validate() error {
+	if c.Suite != "" {
+		return cmp.Or(c.validateSuite(), c.output().check())
+	}
 	scenarios := len(c.Files) + len(c.Builtin)
 	switch {
+	case c.asked():
+		return errors.New("--quick, --law, --only and --door are about a suite: --suite adaptive")
 	case c.List && scenarios > 0:
 		return errors.New("--list lists the built-in scenarios and takes none")
 	case !c.List && !c.Print && scenarios == 0:
@@ -68,7 +76,10 @@ func (c *simulateCmd) Run(stdout io.Writer) error {
 
 // run writes to out. With an answer that is no, or none, the report is there too.
 func (c *simulateCmd) run(out *bytes.Buffer) error {
-	if c.List {
+	switch {
+	case c.Suite != "":
+		return c.playSuite(out)
+	case c.List:
 		return listBuiltins(out)
 	}
 	if c.Print && len(c.Files)+len(c.Builtin) == 0 {
