@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -110,5 +111,34 @@ func TestBackendLosesNoSlot(t *testing.T) {
 				t.Errorf("seed %d: %d served and %d left: this tests nothing", seed, served, left)
 			}
 		})
+	}
+}
+
+// The caller leaves just when it is handed a slot: the slot comes back.
+func TestBackendPassesOnWhatALeaverWasGiven(t *testing.T) {
+	left := 0
+	for range 200 {
+		b := NewBackend(1)
+		b.busy = 1
+		ctx, cancel := context.WithCancel(t.Context())
+		end := make(chan error)
+		go func() { end <- b.Do(ctx, 0) }()
+		for w, _ := b.Waiting(); w == 0; w, _ = b.Waiting() {
+			runtime.Gosched()
+		}
+		b.mu.Lock()
+		cancel()
+		b.busy--
+		b.hand()
+		b.mu.Unlock()
+		if <-end != nil {
+			left++
+		}
+		if w, busy := b.Waiting(); w != 0 || busy != 0 {
+			t.Fatalf("%d wait and %d are busy when all is over", w, busy)
+		}
+	}
+	if left == 0 {
+		t.Error("nobody left: this tests nothing")
 	}
 }

@@ -71,6 +71,10 @@ func TestRatiosAndSettling(t *testing.T) {
 	if want := (8*600 + 8*200 + 3600) / (16*600 + 8*200.0); math.Abs(r.Ratio-want) > 1e-9 {
 		t.Errorf("ratio %v, want %v", r.Ratio, want)
 	}
+	half := steadily(p, 200, 600).result("x", 1, 0, false) // windows: 0.83, 1
+	if got := half.Phases[0].Settle; got == nil || *got != 0.5 {
+		t.Errorf("settles after %v, want 0.5", got)
+	}
 	if never := steadily(p, 100).result("x", 1, 0, false); never.Phases[2].Settle != nil {
 		t.Errorf("settles after %v at a sixth", *never.Phases[2].Settle)
 	}
