@@ -2,6 +2,8 @@ package main
 
 import (
 	"net/url"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -68,6 +70,29 @@ func TestServeFindsItsLimit(t *testing.T) {
 		t.Skip("the machine was too busy, three times")
 	}
 	t.Error(wrong)
+}
+
+// Who tries it with --observe and without a number is told that none is looked for.
+func TestObserveNeedsANumber(t *testing.T) {
+	upstream, _ := backend(t, hello)
+	const warning = "the limit stays where it begins"
+	for flags, warned := range map[string]bool{
+		"--observe": true, "--observe --limit vegas": true, "--observe --limit 60": false, "--limit auto": false,
+	} {
+		p := serve(t, upstream, strings.Fields(flags)...)
+		p.get(p.url)
+		p.signal(syscall.SIGTERM)
+		p.exit()
+		lines := 0
+		for _, e := range p.log {
+			if strings.HasPrefix(e["msg"].(string), warning) && e["level"] == "WARN" && e["limit"] == 20.0 {
+				lines++
+			}
+		}
+		if (lines == 1) != warned || lines > 1 {
+			t.Errorf("%s: %d warnings: %v", flags, lines, p.log)
+		}
+	}
 }
 
 // The first line of the log has where the limit begins, and what may move it.

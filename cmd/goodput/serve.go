@@ -37,7 +37,7 @@ type serveCmd struct {
 	DeadlineCap    flags.Span      `placeholder:"DURATION" help:"Longest deadline that a request may bring."`
 	MaxQueueBytes  flags.Size      `placeholder:"SIZE" default:"64MiB" help:"Bytes of request bodies that may wait in memory (${default})."`
 	MaxWaiting     flags.Count     `placeholder:"N" default:"65536" help:"Requests that may wait, whatever the derived depth (${default})."`
-	Observe        bool            `help:"Decide and count, but refuse nothing and let nobody wait."`
+	Observe        bool            `help:"Decide and count, but refuse nothing and let nobody wait. Give a number as --limit: auto stays where it begins."`
 	TrustedProxies []flags.Network `placeholder:"RANGE" help:"Peers whose X-Forwarded-* headers are kept; everybody else's are dropped."`
 	Finish         flags.Pause     `placeholder:"DURATION" default:"0s" help:"For a service that does not notice when it is hung up on: how long a request whose client has left, or whose deadline has passed, keeps its slot until the service has answered. 0s frees it at once (${default})."`
 	DrainDelay     flags.Pause     `placeholder:"DURATION" default:"0s" help:"After SIGTERM, keep accepting for so long: the time a balancer needs to notice (${default})."`
@@ -57,7 +57,7 @@ How many run at once is found while it runs, from how the service answers: wheth
 
   - where you know one that stays: workers, threads, the connections of a pool;
   - where so few requests come that there is little to learn from;
-  - with --observe: where everything runs at once, nothing shows what a limit would do.
+  - with --observe: where everything runs at once, nothing shows what a limit would do, and auto stays where it begins.
 
 Bounds, and where it begins, are written behind the law: with --limit auto:from=100,max=200 never more than 200 are in flight. The laws of others are there to compare: aimd, vegas and gradient2.`
 }
@@ -113,6 +113,9 @@ func (c *serveCmd) Run() error {
 	log.Info("serving", "addr", s.addr(), "admin", s.adminAddr(), "upstream", c.upstream.Redacted(),
 		"limit", begins, "law", fmt.Sprint(c.Limit.Law), "objective_seconds", c.Objective.Duration().Seconds(), "observe", c.Observe,
 		"version", build.Read().Version)
+	if c.Observe && c.Limit.Fixed() == 0 {
+		log.Warn("the limit stays where it begins: where everything runs at once, nothing shows what a limit would do; give a number", "limit", begins)
+	}
 
 	select {
 	case err := <-s.failed:
