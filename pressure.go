@@ -56,9 +56,6 @@ func newGauge(s Signal) *gauge {
 // read asks the signal and returns the level for the law: 0 where nothing is known. The
 // caller holds no lock.
 func (g *gauge) read() float64 {
-	if g == nil {
-		return 0
-	}
 	if g.fault.Load() == nil && g.busy.CompareAndSwap(false, true) {
 		g.ask()
 	}

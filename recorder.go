@@ -223,7 +223,15 @@ func (l *Limiter) endWindow(now time.Duration) {
 	if length < l.settings.Load().window || !r.start.CompareAndSwap(start, int64(now)) {
 		return
 	}
-	pressure := l.settings.Load().pressure.read() // no lock is held, and nothing is gathered yet
+	pressure := 0.0
+	if g := l.settings.Load().pressure; g != nil {
+		pressure = g.read() // no lock is held, and nothing is gathered yet
+		// Should it have taken longer than a window, the next one begins only now: leave
+		// would find that over as well, and ask again, and again.
+		now = l.now()
+		length = now - time.Duration(start)
+		r.start.Store(int64(now))
+	}
 	b := r.spare.Swap(nil)
 	if b == nil {
 		b = new(admission.Batch)
