@@ -104,6 +104,12 @@ func LawNames() []string {
 	return names
 }
 
+// A law with a constant, as a file has it and as a flag has it.
+const (
+	inBraces   = "{law: auto, max: 200}"
+	afterColon = "auto:max=200"
+)
+
 // ReadLimit returns the limit that n is, or nil if it cannot read it, which is then an
 // error of the file.
 func ReadLimit(n strictyaml.Node) limit.Law {
@@ -112,7 +118,7 @@ func ReadLimit(n strictyaml.Node) limit.Law {
 		if i := slices.Index(names, n.Raw()); i >= 0 {
 			return laws[i].read(n.Empty())
 		}
-		number := n.WholeOr(1, limit.Max, strings.Join(names, ", ")+", or one of these with its constants, such as {law: auto, max: 200}")
+		number := n.WholeOr(1, limit.Max, strings.Join(names, ", ")+", or one of these with its constants, such as "+inBraces)
 		if number == 0 {
 			return nil
 		}
@@ -184,7 +190,7 @@ func inFile(text string) (string, error) {
 	})
 	name, constants, has := strings.Cut(text, ":")
 	if text == "" || odd || len(text) > maxFlag || !has && strings.ContainsAny(text, "=,") {
-		return "", fmt.Errorf("%.60q is not a limit: a number such as 60, auto, or a law with its constants, such as auto:max=200", text)
+		return "", fmt.Errorf("%.60q is not a limit: a number such as 60, auto, or a law with its constants, such as %s", text, afterColon)
 	}
 	if !has {
 		return text, nil
@@ -200,12 +206,13 @@ func inFile(text string) (string, error) {
 	return "{" + strings.Join(keys, ", ") + "}", nil
 }
 
-// first is the first sentence about a file that a flag was made to be. Whoever prints
-// it begins with the name of the flag.
+// first is the first sentence about a file that a flag was made to be, in the form of a
+// flag. Whoever prints it begins with the name of that.
 func first(err error) error {
 	all := (*strictyaml.Errors)(nil)
 	if !errors.As(err, &all) || len(all.Problems) == 0 {
 		return err
 	}
-	return errors.New(strings.TrimPrefix(all.Problems[0].Sentence, "limit "))
+	sentence := strings.TrimPrefix(all.Problems[0].Sentence, "limit ")
+	return errors.New(strings.Replace(sentence, inBraces, afterColon, 1))
 }

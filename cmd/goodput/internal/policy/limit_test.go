@@ -125,7 +125,7 @@ func TestWrongLimit_C041_C036(t *testing.T) {
 		"-5":                        `"-5" is not a whole number`,
 		"1e9":                       `"1e9" is not a whole number`,
 		"NaN":                       `"NaN" is not a whole number`,
-		"many":                      `"many" is not a whole number of 1 to 1048576, auto`,
+		"many":                      `"many" is not a whole number of 1 to 1048576, auto, aimd, vegas, gradient2, or one of these with its constants, such as auto:max=200`,
 		"60 # of them":              `is not a limit`,
 		"60\nobjective: 1s":         `is not a limit`,
 		"{law: auto}":               `is not a limit`,
