@@ -39,7 +39,7 @@ var contestants = []contestant{
 	xsync, xsyncDeadline, channel,
 	failsafeBulkhead, failsafeAdaptive, failsafePriority,
 	kratosBBR, gozeroShedder,
-	plain, withDeadline, withWork,
+	plain, withDeadline, withWork, withAuto,
 }
 
 // errAdmitted is a Refusal that was none.

@@ -16,6 +16,7 @@
 //	goodput            a Limiter with defaults: bounded queue, service times sampled
 //	goodput-deadline   the same, with a context that has a deadline
 //	goodput-work       the same, through AcquireWork with cost, bytes and priority
+//	goodput-auto       a limit that finds itself, with the signals of package pressure
 //
 // The benchmarks:
 //

@@ -7,6 +7,7 @@ import (
 
 	"github.com/goodput/goodput"
 	"github.com/goodput/goodput/limit"
+	"github.com/goodput/goodput/pressure"
 )
 
 // A Limiter as the README shows it, with every default.
@@ -123,8 +124,35 @@ var withWork = contestant{
 	},
 }
 
+// A limit that finds itself, with the signals of processor time, as serve has it by default.
+// It begins at the number of slots, as the adaptive rivals do.
+func autoLimiter(slots int) *goodput.Limiter {
+	return goodput.New(goodput.Config{
+		Limit:     limit.Auto{From: slots},
+		Objective: 400 * time.Millisecond,
+		Pressure:  pressure.Largest(&pressure.Scheduler{}, &pressure.CGroup{}),
+	})
+}
+
+var withAuto = contestant{
+	name: "goodput-auto",
+	acquire: func(slots int) func(n int) error {
+		return acquireWith(background, autoLimiter(slots))
+	},
+	do: func(slots int) func(n int) error {
+		return doWith(background, autoLimiter(slots))
+	},
+}
+
 func goodputAcquire(ctx context.Context, slots int) func(n int) error {
-	l := limiter(slots)
+	return acquireWith(ctx, limiter(slots))
+}
+
+func goodputDo(ctx context.Context, slots int) func(n int) error {
+	return doWith(ctx, limiter(slots))
+}
+
+func acquireWith(ctx context.Context, l *goodput.Limiter) func(n int) error {
 	return func(n int) error {
 		for range n {
 			slot, err := l.Acquire(ctx)
@@ -137,8 +165,7 @@ func goodputAcquire(ctx context.Context, slots int) func(n int) error {
 	}
 }
 
-func goodputDo(ctx context.Context, slots int) func(n int) error {
-	l := limiter(slots)
+func doWith(ctx context.Context, l *goodput.Limiter) func(n int) error {
 	return func(n int) error {
 		for range n {
 			if err := l.Do(ctx, nothing); err != nil {
