@@ -130,8 +130,7 @@ func (rec *recorder) note(s *Slot, o Outcome, now time.Duration, sample bool) {
 			service = max(r.served-s.start, 1)
 		}
 	}
-	// Nothing timed has ended since, and all that time this one was in flight.
-	quiet := now - max(time.Duration(rec.ended.Swap(int64(now))), s.start)
+	quiet := rec.quiet(s.start, now)
 	e := rec.epochs.Load()
 	p := rec.anyStripe()
 	p.mu.Lock()
@@ -151,6 +150,20 @@ func (rec *recorder) note(s *Slot, o Outcome, now time.Duration, sample bool) {
 	}
 	p.ended[o].Add(hold)
 	p.mu.Unlock()
+}
+
+// quietStep is how far off the longest time without an end may be: a hundredth of the shortest
+// window.
+const quietStep = 50 * time.Microsecond
+
+// quiet notes that what started then has ended at now, and returns for how long nothing timed
+// had ended while it was in flight. Ends that follow soon write nothing that others read.
+func (rec *recorder) quiet(start, now time.Duration) time.Duration {
+	last := time.Duration(rec.ended.Load())
+	if now-last > quietStep {
+		rec.ended.Store(int64(now))
+	}
+	return now - max(last, start)
 }
 
 // noteDrop counts work of so many units that the resource refused and that was not timed.

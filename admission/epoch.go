@@ -31,19 +31,17 @@ func (t *taken) add(o *taken) {
 	t.weighted += o.weighted
 }
 
-// fold adds o to the one of two that is of the same epoch, or puts it in the place of an
-// older one. What is older than both is dropped.
-func fold(two *[2]taken, o *taken) {
-	if o.ended == 0 {
-		return
-	}
-	t := &two[o.tag&1]
-	switch since := int32(o.tag - t.tag); {
+// of returns the one of two that is of an epoch, in the place of an older one, or nil if both
+// are of later ones.
+func of(two *[2]taken, tag uint32) *taken {
+	t := &two[tag&1]
+	switch since := int32(tag - t.tag); {
 	case since > 0:
-		*t = *o
-	case since == 0:
-		t.add(o)
+		*t = taken{tag: tag}
+	case since < 0:
+		return nil
 	}
+	return t
 }
 
 // An epoch is what arrived and was granted in one.

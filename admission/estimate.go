@@ -150,23 +150,30 @@ func (b *Batch) AddSample(s Sample) {
 	if s.Hold > 0 {
 		b.ended.add(one)
 	}
-	of := taken{tag: s.Epoch, ended: float64(cost)}
+	e := of(&b.epochs, s.Epoch)
+	if e == nil {
+		e = new(taken) // of one that nobody asks about
+	}
 	if s.Dropped {
 		b.dropped++
-		b.refused += of.ended
-		of.dropped, s.Service = of.ended, 0
-	} else {
-		b.units += of.ended
-		of.ended *= float64(max(s.Of, 1))
-		b.meant += of.ended
+		b.refused += one.cost
+		e.ended += one.cost
+		e.dropped += one.cost
+		return
 	}
+	meant := one.cost * float64(max(s.Of, 1))
+	b.units += one.cost
+	b.meant += meant
+	e.ended += meant
 	if s.Service <= 0 {
-		fold(&b.epochs, &of)
 		return
 	}
 	own := max(s.Service-elsewhere, 1).Seconds()
-	of.n, of.sum, of.sumsq, of.cost, of.weighted = 1, own, own*own, one.cost, own*one.cost
-	fold(&b.epochs, &of)
+	e.n++
+	e.sum += own
+	e.sumsq += own * own
+	e.cost += one.cost
+	e.weighted += own * one.cost
 	b.served.add(one)
 	b.size += float64(s.Size)
 	unit := float64(s.Service) / 1e9 / float64(s.Size)
@@ -194,7 +201,13 @@ func (b *Batch) Merge(o *Batch) {
 	b.units += o.units
 	b.meant += o.meant
 	for i := range o.epochs {
-		fold(&b.epochs, &o.epochs[i])
+		from := &o.epochs[i]
+		if from.ended == 0 {
+			continue
+		}
+		if to := of(&b.epochs, from.tag); to != nil {
+			to.add(from)
+		}
 	}
 	b.Pressure = max(b.Pressure, o.Pressure)
 	b.Quiet = max(b.Quiet, o.Quiet)
