@@ -147,6 +147,11 @@ func TestSearchHoldsTheDepth(t *testing.T) {
 	if d := c.derivation; !c.overload || d.Growth != 1 || d.Depth*4 > deep || c.depth >= d.Depth {
 		t.Errorf("found: overload %v, depth %d, before %d; %v", c.overload, c.depth, deep, d)
 	}
+	law.move.Search = true // it has lost it again
+	play(51 * ms)
+	if d := c.derivation; c.overload || c.depth != deep {
+		t.Errorf("searched again: overload %v, depth %d, before %d; %v", c.overload, c.depth, deep, d)
+	}
 }
 
 // heldBack answers what it is told to; a pointer, so that the test can tell it.
@@ -210,5 +215,91 @@ func TestLimitIsPaced(t *testing.T) {
 				t.Fatalf("%d: %v", c.limit, err)
 			}
 		}
+	}
+}
+
+// What is idle in an overload while nobody waits is counted: of lent slots, of which nobody
+// knows when they were taken, half of those that were in between. Not what an allowance
+// leaves idle: a deeper queue would not have it used.
+func TestIdlenessCounts(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		allowance Quota
+		play      func(c *Core)
+		want      float64 // slots x seconds
+	}{
+		{"free for 100 ms, 7 of 10", Quota{}, func(c *Core) {
+			for range 3 {
+				c.Offer(0, Request{Deadline: Never})
+			}
+			c.Stats(100 * ms)
+		}, 0.7},
+		{"lent for 100 ms, then 4 of 10 are left", Quota{}, func(c *Core) {
+			c.Lend()
+			c.Settle(100*ms, Settlement{Free: 4, Admitted: 6})
+		}, 0.7},
+		{"all in use, and somebody waits", Quota{}, func(c *Core) {
+			for range 11 {
+				c.Offer(0, Request{Deadline: Never})
+			}
+			c.Stats(100 * ms)
+		}, 0},
+		{"the allowance binds", Quota{Rate: 1, Burst: 3}, func(c *Core) {
+			for range 3 {
+				c.Offer(0, Request{Deadline: Never})
+			}
+			c.Stats(100 * ms)
+		}, 0},
+	} {
+		core, err := New(Config{Limit: limit.Fixed(10), Objective: time.Second, Allowance: c.allowance})
+		if err != nil {
+			t.Fatal(err)
+		}
+		core.overload = true
+		c.play(core)
+		if got := core.idleness.slots; got < c.want-1e-9 || got > c.want+1e-9 {
+			t.Errorf("%s: %v slots x seconds idle, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// The load is over the mean of a limit that moves about the capacity, but a limit that is on its
+// way there is taken as it is.
+func TestLoadUnderALimitThatMoves(t *testing.T) {
+	law := &heldBack{limit.Move{Limit: 4, Search: true}}
+	c, err := New(Config{Limit: law, Objective: 400 * ms, Service: 50 * ms})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Duration(0)
+	window := func(limit int, search bool) {
+		now += 50 * ms
+		for range 30 { // 600 a second
+			c.Offer(now, Request{Deadline: now + ms})
+		}
+		law.move.Limit, law.move.Search = limit, search
+		var b Batch
+		c.Observe(now, &b)
+	}
+	for c.limit < 60 {
+		window(min(2*c.limit, 60), c.limit < 30)
+	}
+	window(60, false)
+	capacity := func(limit float64) float64 { return limit / 0.05 }
+	if got, want := c.rho(), c.load.rate/capacity(60); got < want*0.999 || got > want*1.001 {
+		t.Errorf("found: load %v, want %v", got, want)
+	}
+	for i := range 100 {
+		window(56+8*(i%2), false)
+	}
+	// With a weight of w = 1 - exp(-1/8) a mean of what goes up and down by 4 does so by 4 w/(2 - w), 0.25.
+	if got := c.load.rate / c.rho() * 0.05; got < 59.7 || got > 60.3 {
+		t.Errorf("56 and 64 in turns: the load is over %v slots, want about 60", got)
+	}
+	if err := c.SetLimit(now, 30); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := c.rho(), c.load.rate/capacity(30); got < want*0.999 || got > want*1.001 {
+		t.Errorf("set to 30: load %v, want %v", got, want)
 	}
 }
