@@ -16,7 +16,7 @@ type Row struct {
 	Ratio                    float64 // of the goodput to that of the oracle
 	RatioObjective           float64 // the same of what was answered within the objective
 	P99                      float64 // seconds, of all that got a slot
-	Settle                   float64 // seconds from when on 95 % of the oracle's are in time, and stay so
+	Settle                   float64 // seconds, since the start or the last change, until 95 % of the oracle's are in time, and stay so
 	Limit, Deviation         float64 // of the limit over time, in the steady part; summed over instances
 	Refused                  float64 // share of the requests
 
@@ -44,7 +44,7 @@ func (c *Case) row(law string, o, oracle *outcome) Row {
 		r.P99 = p99.Seconds()
 	}
 	cv := c.cv()
-	r.Settle = o.settled(oracle.ends, cv, 0)
+	r.Settle = o.settled(oracle.ends, cv, c.changed().Seconds())
 	if c.Down > 0 {
 		from := c.Down.Seconds()
 		r.FirstTen = o.between(from, from+10) / c.Low
