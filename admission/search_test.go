@@ -244,6 +244,12 @@ func TestIdlenessCounts(t *testing.T) {
 			}
 			c.Stats(100 * ms)
 		}, 0},
+		{"two are free, and somebody who waits needs eight", Quota{}, func(c *Core) {
+			for range 2 {
+				c.Offer(0, Request{Deadline: Never, Cost: 8})
+			}
+			c.Stats(100 * ms)
+		}, 0},
 		{"the allowance binds", Quota{Rate: 1, Burst: 3}, func(c *Core) {
 			for range 3 {
 				c.Offer(0, Request{Deadline: Never})
