@@ -135,7 +135,8 @@ func TestCGroupLevels(t *testing.T) {
 		{"nothing throttled", 0, containerV2, tree{"sys/fs/cgroup/cpu.stat": statV2(1010, 10, 0)}, 0},
 		{"at what is too much", 0.5, containerV2, tree{"sys/fs/cgroup/cpu.stat": statV2(1010, 15, 0)}, 1},
 		{"all throttled", 0, containerV2, tree{"sys/fs/cgroup/cpu.stat": statV2(1010, 20, 0)}, 4},
-		{"one period more than a second has", 0, containerV2, tree{"sys/fs/cgroup/cpu.stat": statV2(1011, 21, 0)}, 4},
+		{"one period more than a second has, all throttled", 0, containerV2, tree{"sys/fs/cgroup/cpu.stat": statV2(1011, 21, 0)}, 4},
+		{"one period more than a second has", 1, containerV2, tree{"sys/fs/cgroup/cpu.stat": statV2(1011, 15, 0)}, 5.0 / 11},
 		{"two periods had work, both throttled: a fifth of the second", 0, containerV2, tree{"sys/fs/cgroup/cpu.stat": statV2(1002, 12, 0)}, 0.8},
 		{"periods of 20 ms", 0, containerV2.with(tree{"sys/fs/cgroup/cpu.max": "10000 20000"}), tree{"sys/fs/cgroup/cpu.stat": statV2(1050, 20, 0)}, 0.8},
 		{"periods of two seconds", 0, containerV2.with(tree{"sys/fs/cgroup/cpu.max": "1000000 2000000"}), tree{"sys/fs/cgroup/cpu.stat": statV2(1001, 11, 0)}, 4},
@@ -160,12 +161,34 @@ func TestCGroupLevels(t *testing.T) {
 			"sys/fs/cgroup/pod/app/cpu.max":  "100000 100000\n",
 			"sys/fs/cgroup/pod/app/cpu.stat": statV2(0, 0, 0),
 		}, tree{"sys/fs/cgroup/pod/cpu.stat": statV2(10, 5, 0), "sys/fs/cgroup/pod/app/cpu.stat": statV2(10, 1, 0)}, 2},
+		{"nested, both have one: the worse is the own", 0, tree{
+			pod: "0::/pod/app\n", "proc/self/mountinfo": mountV2,
+			"sys/fs/cgroup/pod/cpu.max":      "200000 100000\n",
+			"sys/fs/cgroup/pod/cpu.stat":     statV2(0, 0, 0),
+			"sys/fs/cgroup/pod/app/cpu.max":  "100000 100000\n",
+			"sys/fs/cgroup/pod/app/cpu.stat": statV2(0, 0, 0),
+		}, tree{"sys/fs/cgroup/pod/cpu.stat": statV2(10, 1, 0), "sys/fs/cgroup/pod/app/cpu.stat": statV2(10, 5, 0)}, 2},
+		{"nested, the quota of the one above has just changed: of the own one all is known", 0, tree{
+			pod: "0::/pod/app\n", "proc/self/mountinfo": mountV2,
+			"sys/fs/cgroup/pod/cpu.max":      "200000 100000\n",
+			"sys/fs/cgroup/pod/cpu.stat":     statV2(0, 0, 0),
+			"sys/fs/cgroup/pod/app/cpu.max":  "100000 100000\n",
+			"sys/fs/cgroup/pod/app/cpu.stat": statV2(0, 0, 0),
+		}, tree{"sys/fs/cgroup/pod/cpu.max": "300000 100000\n", "sys/fs/cgroup/pod/app/cpu.stat": statV2(10, 5, 0)}, 2},
+		{"version 2 has the CPU, and one of version 1 is mounted as well", 0, containerV2.with(tree{
+			"proc/self/mountinfo": "29 24 0:25 / /sys/fs/memory rw - cgroup cgroup rw,memory\n" + mountV2,
+		}), tree{"sys/fs/cgroup/cpu.stat": statV2(1010, 15, 0)}, 2},
+		{"version 1 has the CPU, and another hierarchy of it comes first", 0, containerV1.with(tree{
+			"proc/self/mountinfo": "29 24 0:25 / /sys/fs/memory rw - cgroup cgroup rw,memory\n" + mountV1,
+		}), tree{v1 + "cpu.stat": statV1(1010, 15)}, 2},
 		{"a container that shows the path of the host", 0, tree{
 			pod:                          "4:cpu,cpuacct:/docker/abc/sub\n",
 			"proc/self/mountinfo":        "31 24 0:27 /docker/abc /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpuacct,cpu\n",
 			"sys/fs/cgroup/cpu/cpu.stat": statV1(0, 0), "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "50000", "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000",
 		}, tree{"sys/fs/cgroup/cpu/cpu.stat": statV1(10, 5)}, 2},
-		{"a group outside of what is mounted", 0, containerV2.with(tree{pod: "0::/../../other\n"}), tree{"sys/fs/cgroup/cpu.stat": statV2(1010, 15, 0)}, 2},
+		{"a group outside of what is mounted", 0, containerV2.with(tree{
+			pod: "0::/../../other\n", "sys/other/cpu.max": "100 100", "sys/other/cpu.stat": statV2(0, 0, 0),
+		}), tree{"sys/fs/cgroup/cpu.stat": statV2(1010, 15, 0)}, 2},
 		{"a part of the tree mounted, of another name that begins alike", 0, containerV2.with(tree{
 			pod: "0::/ab\n", "proc/self/mountinfo": "30 24 0:26 /a /mnt/a rw - cgroup2 cgroup2 rw\n" + mountV2,
 			"sys/fs/cgroup/cpu.max": "", "sys/fs/cgroup/ab/cpu.max": "50000 100000", "sys/fs/cgroup/ab/cpu.stat": statV2(0, 0, 0),
@@ -210,6 +233,8 @@ func TestCGroupAbsent(t *testing.T) {
 		{"half a line", containerV2.with(tree{"sys/fs/cgroup/cpu.max": "50000"}), `cgroup: sys/fs/cgroup/cpu.max: "50000" is not a quota and a period`},
 		{"words", containerV2.with(tree{"sys/fs/cgroup/cpu.max": "plenty 100000"}), `cgroup: sys/fs/cgroup/cpu.max: "plenty" is not a whole number`},
 		{"a huge number", containerV2.with(tree{"sys/fs/cgroup/cpu.max": "99999999999999999999 100000"}), `cgroup: sys/fs/cgroup/cpu.max: "99999999999999999999" is not a whole number`},
+		{"a count twice", containerV2.with(tree{"sys/fs/cgroup/cpu.stat": "nr_periods 4\nnr_throttled 0\nnr_periods 5\n"}), "cgroup: sys/fs/cgroup/cpu.stat: nr_periods and nr_throttled are not in it once each"},
+		{"a usage that overflows", containerV2.with(tree{"sys/fs/cgroup/cpu.stat": "usage_usec 9223372036854775807\nnr_periods 4\nnr_throttled 0\n"}), "cgroup: sys/fs/cgroup/cpu.stat: usage_usec: 9223372036854775807 is too large"},
 		{"a negative count", containerV2.with(tree{"sys/fs/cgroup/cpu.stat": "nr_periods -4\nnr_throttled 0\n"}), "cgroup: sys/fs/cgroup/cpu.stat: nr_periods: -4 is negative"},
 		{"a membership that is none", containerV2.with(tree{"proc/self/cgroup": "hello\n"}), `cgroup: proc/self/cgroup: "hello\n" is not a number, controllers and a path`},
 		{"mounts that are none", containerV2.with(tree{"proc/self/mountinfo": "hello\n"}), `cgroup: proc/self/mountinfo: "hello\n" is not a mount`},
@@ -258,8 +283,8 @@ func TestCGroupQuotaComesAndGoes(t *testing.T) {
 		run(lookAgain, 8)
 		run(2*time.Second, 8)
 		expect("granted", 0.8/0.25, true)
-		run(2*time.Second, 2)
-		expect("calmer, and what was two seconds ago is forgotten", 0.2/0.25, true)
+		run(time.Second, 2)
+		expect("calmer, and what was a second ago is forgotten", 0.2/0.25, true)
 		run(2*time.Second, 4)
 		expect("as it is now", 0.4/0.25, true)
 		live["sys/fs/cgroup/cpu.max"] = "80000 100000"
@@ -303,6 +328,50 @@ func TestCGroupIsReadOnceForAll(t *testing.T) {
 		s.Level()
 		if slow.reads != once+4 {
 			t.Errorf("%d files read the second and the third time, want 4", slow.reads-once)
+		}
+	})
+}
+
+// What is used is not known where it is counted for another group than the quota, or from
+// another instant on. The share of the periods is known all the same.
+func TestCGroupUsageNotKnown(t *testing.T) {
+	const v1 = "sys/fs/cgroup/cpu,cpuacct/"
+	for _, c := range []struct {
+		name        string
+		first, then tree
+	}{
+		{"counted since less than a second", containerV1.with(tree{v1 + "cpuacct.usage": ""}), tree{v1 + "cpuacct.usage": "9000000000"}},
+		{"no number", containerV1, tree{v1 + "cpuacct.usage": "much"}},
+		{"of another group", containerV1.with(tree{
+			"proc/self/cgroup":  "4:cpu:/app\n3:cpuacct:/\n",
+			v1 + "app/cpu.stat": statV1(1000, 10), v1 + "app/cpu.cfs_quota_us": "50000", v1 + "app/cpu.cfs_period_us": "100000",
+		}), tree{v1 + "app/cpu.stat": statV1(1010, 15), v1 + "cpuacct.usage": "9000000000"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var s CGroup
+				after(t, &s, c.first, c.then)
+				time.Sleep(pause)
+				if used, ok := s.Usage(); ok {
+					t.Errorf("usage %v", used)
+				}
+			})
+		})
+	}
+}
+
+// Where there is nothing, where to look is asked every ten seconds and no more often: a
+// host may have thousands of mounts.
+func TestCGroupLooksAgainSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		empty := &slowFS{FS: fstest.MapFS{}}
+		s := CGroup{FS: empty}
+		for range 200 { // 20 seconds
+			s.Level()
+			time.Sleep(pause)
+		}
+		if empty.reads != 2 {
+			t.Errorf("looked %d times in 20 seconds, want twice", empty.reads)
 		}
 	})
 }

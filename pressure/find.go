@@ -70,9 +70,7 @@ func parseMembership(s string) (map[string]string, error) {
 			return nil, fmt.Errorf("%q is not a number, controllers and a path", cut(line))
 		}
 		for c := range strings.SplitSeq(f[1], ",") {
-			if c != "" || f[0] == "0" {
-				in[c] = f[2]
-			}
+			in[c] = f[2]
 		}
 	}
 	return in, nil
@@ -153,5 +151,5 @@ func inside(root, own string) (rel string, ok bool) {
 	if !ok || strings.Contains(own, "/../") {
 		return "", false
 	}
-	return path.Clean(strings.Trim(rel, "/")), true
+	return path.Clean(rel), true
 }

@@ -25,7 +25,6 @@ type reading struct {
 func (g *group) read(fsys fs.FS, now time.Time) (a answer, limited bool, err error) {
 	q, err := g.place.quota(fsys)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && q.unlimited() {
-		g.past = nil
 		return answer{}, false, nil
 	}
 	if err != nil {

@@ -23,9 +23,6 @@ const span = time.Second
 
 // add takes in the counts at now. It allocates only where the buckets are new ones.
 func (w *waits) add(now time.Time, h *metrics.Float64Histogram, q float64) {
-	if len(h.Buckets) != len(h.Counts)+1 {
-		return
-	}
 	n, ok := w.gained(h.Counts)
 	if !ok {
 		w.base, w.since = append(w.base[:0], h.Counts...), now
