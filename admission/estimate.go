@@ -146,7 +146,10 @@ func (b *Batch) AddSample(s Sample) {
 		return
 	}
 	elsewhere := min(max(s.Elsewhere, 0), s.Hold)
-	one := held{1, float64(cost), s.Hold.Seconds() * float64(cost), elsewhere.Seconds() * float64(cost)}
+	one := held{n: 1, cost: float64(cost), costSeconds: s.Hold.Seconds() * float64(cost)}
+	if elsewhere > 0 {
+		one.elsewhere = elsewhere.Seconds() * one.cost
+	}
 	if s.Hold > 0 {
 		b.ended.add(one)
 	}
@@ -168,7 +171,7 @@ func (b *Batch) AddSample(s Sample) {
 	if s.Service <= 0 {
 		return
 	}
-	own := max(s.Service-elsewhere, 1).Seconds()
+	own := float64(max(s.Service-elsewhere, 1)) / 1e9
 	e.n++
 	e.sum += own
 	e.sumsq += own * own
