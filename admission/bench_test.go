@@ -2,6 +2,7 @@ package admission
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 	"unsafe"
@@ -166,6 +167,66 @@ func BenchmarkOfferQueueCancel(b *testing.B) {
 }
 
 // A window's work: merge, forget, derive.
+// What a window costs, with the law that is asked in it: 60 slots of 50 ms at 3x, which the
+// limit has to find, so that an epoch ends every few windows. Only Observe is timed: ns/window.
+func BenchmarkObserve(b *testing.B) {
+	for name, law := range map[string]limit.Law{"fixed": limit.Fixed(60), "auto": limit.Auto{}} {
+		b.Run(name, func(b *testing.B) {
+			c := benchCore(b, Config{Limit: law, Seed: 1})
+			rng := rand.New(rand.NewPCG(1, 2))
+			type run struct {
+				since, end time.Duration
+				epoch      uint32
+			}
+			var runs []run // in the order of their ends
+			var batch Batch
+			var free [60]time.Duration // since when each slot behind the limit is free, in turn
+			now, took, n := time.Duration(0), time.Duration(0), 0
+			start := func() {
+				end := max(free[n%60], now) + 40*ms + time.Duration(rng.IntN(int(20*ms)))
+				free[n%60] = end
+				n++
+				at := len(runs)
+				runs = append(runs, run{})
+				for ; at > 0 && runs[at-1].end > end; at-- {
+					runs[at] = runs[at-1]
+				}
+				runs[at] = run{now, end, c.Epoch()}
+			}
+			granted := func() {
+				for w := c.Next(); w != nil; w = c.Next() {
+					if w.Verdict() == Admitted {
+						start()
+					}
+				}
+			}
+			for b.Loop() {
+				for range 180 { // 50 ms at 3600/s
+					now += 50 * ms / 180
+					for len(runs) > 0 && runs[0].end <= now {
+						r := runs[0]
+						runs = runs[1:]
+						batch.AddSample(Sample{Service: now - r.since, Hold: now - r.since, Cost: 1, Epoch: r.epoch})
+						c.Release(now, End{Outcome: Completed})
+						granted()
+					}
+					if d := c.Offer(now, Request{Deadline: Never, Arrival: now}); d.Verdict == Admitted {
+						start()
+					}
+				}
+				at := time.Now()
+				c.Observe(now, &batch)
+				took += time.Since(at)
+				granted()
+				batch.Reset()
+			}
+			b.ReportMetric(float64(took)/float64(b.N), "ns/window")
+			b.ReportMetric(float64(c.Stats(now).LimitChanges)/float64(b.N), "moves/window")
+			b.ReportMetric(float64(c.limit), "limit")
+		})
+	}
+}
+
 func BenchmarkObserveDerive(b *testing.B) {
 	for name, f := range map[string]func(float64) float64{"fixed": fixedAt(0.05), "exponential": exponentialAt(0.05)} {
 		b.Run(name, func(b *testing.B) {
