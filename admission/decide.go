@@ -26,7 +26,9 @@ func (c *Core) tick(now time.Duration) {
 		panic("admission: settle what was lent before any other call")
 	}
 	c.now = max(c.now, now)
-	c.idles(c.now)
+	if c.overload {
+		c.idles()
+	}
 	c.hint.roll(c.now, c.counts.refused, c.counts.ended)
 	if c.load.roll(c.now) {
 		c.roll()

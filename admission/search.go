@@ -130,13 +130,13 @@ func (i *idleness) count(now time.Duration, idle float64) {
 	}
 }
 
-// idles counts the slots that have been idle since the last call.
-func (c *Core) idles(now time.Duration) {
+// idles counts the slots that have been idle since the last call in an overload.
+func (c *Core) idles() {
 	idle := 0.0
-	if n := c.free(); n > 0 && c.overload && c.waiting == 0 && !c.binds() {
+	if n := c.free(); n > 0 && c.waiting == 0 && !c.binds() {
 		idle = float64(n)
 	}
-	c.idleness.count(now, idle)
+	c.idleness.count(c.now, idle)
 }
 
 // weighIdleness takes the mean of what has been counted, over whole service times, since slots
@@ -144,6 +144,7 @@ func (c *Core) idles(now time.Duration) {
 // shorter. The time constant of the mean is that of the load.
 func (c *Core) weighIdleness() {
 	i := &c.idleness
+	i.count(c.now, 0) // without an overload nobody has
 	d := i.at - i.from
 	if c.limit == 0 || d < max(c.load.bin, seconds(c.service.hold())) {
 		return

@@ -309,3 +309,26 @@ func TestLoadUnderALimitThatMoves(t *testing.T) {
 		t.Errorf("set to 30: load %v, want %v", got, want)
 	}
 }
+
+// What an overload has taught about the depth is forgotten in twenty objectives, or it would
+// be too deep in one that has another cause.
+func TestDeepeningIsForgotten(t *testing.T) {
+	c, err := New(Config{Limit: limit.Fixed(10), Objective: 400 * ms})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.idleness.factor = 64
+	var b Batch
+	for now := time.Duration(0); now <= 8*time.Second; now += 50 * ms {
+		c.Observe(now, &b)
+	}
+	if f := c.idleness.factor / 64; f < 0.35 || f > 0.39 { // 1/e, less a window
+		t.Errorf("%.3f of it is left after 20 objectives, want 1/e", f)
+	}
+	for now := 8 * time.Second; now <= 48*time.Second; now += 50 * ms {
+		c.Observe(now, &b)
+	}
+	if f := c.idleness.factor; f != 1 {
+		t.Errorf("%v is left after 120 objectives, want 1", f)
+	}
+}
