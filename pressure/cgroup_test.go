@@ -187,8 +187,8 @@ func TestCGroupLevels(t *testing.T) {
 			"sys/fs/cgroup/cpu/cpu.stat": statV1(0, 0), "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "50000", "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000",
 		}, tree{"sys/fs/cgroup/cpu/cpu.stat": statV1(10, 5)}, 2},
 		{"a group outside of what is mounted", 0, containerV2.with(tree{
-			pod: "0::/../../other\n", "sys/other/cpu.max": "100 100", "sys/other/cpu.stat": statV2(0, 0, 0),
-		}), tree{"sys/fs/cgroup/cpu.stat": statV2(1010, 15, 0)}, 2},
+			pod: "0::/../../other\n", "sys/other/cpu.max": "100000 100000", "sys/other/cpu.stat": statV2(0, 0, 0),
+		}), tree{"sys/other/cpu.stat": statV2(10, 10, 0), "sys/fs/cgroup/cpu.stat": statV2(1010, 15, 0)}, 2},
 		{"a part of the tree mounted, of another name that begins alike", 0, containerV2.with(tree{
 			pod: "0::/ab\n", "proc/self/mountinfo": "30 24 0:26 /a /mnt/a rw - cgroup2 cgroup2 rw\n" + mountV2,
 			"sys/fs/cgroup/cpu.max": "", "sys/fs/cgroup/ab/cpu.max": "50000 100000", "sys/fs/cgroup/ab/cpu.stat": statV2(0, 0, 0),
@@ -234,7 +234,7 @@ func TestCGroupAbsent(t *testing.T) {
 		{"words", containerV2.with(tree{"sys/fs/cgroup/cpu.max": "plenty 100000"}), `cgroup: sys/fs/cgroup/cpu.max: "plenty" is not a whole number`},
 		{"a huge number", containerV2.with(tree{"sys/fs/cgroup/cpu.max": "99999999999999999999 100000"}), `cgroup: sys/fs/cgroup/cpu.max: "99999999999999999999" is not a whole number`},
 		{"a count twice", containerV2.with(tree{"sys/fs/cgroup/cpu.stat": "nr_periods 4\nnr_throttled 0\nnr_periods 5\n"}), "cgroup: sys/fs/cgroup/cpu.stat: nr_periods and nr_throttled are not in it once each"},
-		{"a usage that overflows", containerV2.with(tree{"sys/fs/cgroup/cpu.stat": "usage_usec 9223372036854775807\nnr_periods 4\nnr_throttled 0\n"}), "cgroup: sys/fs/cgroup/cpu.stat: usage_usec: 9223372036854775807 is too large"},
+		{"a usage that overflows", containerV2.with(tree{"sys/fs/cgroup/cpu.stat": "usage_usec 9223372036854776\nnr_periods 4\nnr_throttled 0\n"}), "cgroup: sys/fs/cgroup/cpu.stat: usage_usec: 9223372036854776 is too large"},
 		{"a negative count", containerV2.with(tree{"sys/fs/cgroup/cpu.stat": "nr_periods -4\nnr_throttled 0\n"}), "cgroup: sys/fs/cgroup/cpu.stat: nr_periods: -4 is negative"},
 		{"a membership that is none", containerV2.with(tree{"proc/self/cgroup": "hello\n"}), `cgroup: proc/self/cgroup: "hello\n" is not a number, controllers and a path`},
 		{"mounts that are none", containerV2.with(tree{"proc/self/mountinfo": "hello\n"}), `cgroup: proc/self/mountinfo: "hello\n" is not a mount`},
@@ -345,6 +345,7 @@ func TestCGroupUsageNotKnown(t *testing.T) {
 		{"of another group", containerV1.with(tree{
 			"proc/self/cgroup":  "4:cpu:/app\n3:cpuacct:/\n",
 			v1 + "app/cpu.stat": statV1(1000, 10), v1 + "app/cpu.cfs_quota_us": "50000", v1 + "app/cpu.cfs_period_us": "100000",
+			v1 + "app/cpuacct.usage": "0", // of whoever is there in that hierarchy
 		}), tree{v1 + "app/cpu.stat": statV1(1010, 15), v1 + "cpuacct.usage": "9000000000"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -127,7 +127,7 @@ func unescape(s string) string {
 
 // mounted returns the mount in which the group with the path own is, and its path in that,
 // "." for the mount point. If no mount has it, it is outside of what this process sees, and
-// the first mount is the nearest that there is.
+// the last mount, which is on top of others at the same point, is the nearest there is.
 func mounted(mounts []mount, v1 bool, controller, own string) (best mount, rel string, ok bool) {
 	for _, m := range mounts {
 		if m.v1 != v1 || v1 && !slices.Contains(m.controls, controller) {
@@ -136,9 +136,7 @@ func mounted(mounts []mount, v1 bool, controller, own string) (best mount, rel s
 		if r, within := inside(m.root, own); within {
 			return m, r, true
 		}
-		if !ok {
-			best, rel, ok = m, ".", true
-		}
+		best, rel, ok = m, ".", true
 	}
 	return best, rel, ok
 }
