@@ -31,8 +31,8 @@ type Config struct {
 	// Pressure is an extra brake for a service whose bottleneck is the processor: a law
 	// that adapts does not raise the limit from a level of 0.8 on and lowers it beyond 1.
 	// See package pressure, which says as well when not to use it. Where it has nothing to
-	// say the limiter goes on without, and Stats and Explain say that. A fixed limit stays,
-	// and shows the level. nil, the default, for none.
+	// say the limiter goes on without, and Stats and Explain say that. A fixed limit, and one
+	// that a group grants, stays and shows the level. nil, the default, for none.
 	Pressure Signal
 
 	// Allowance is a rate of cost, with a burst, that all requests together may have
