@@ -85,20 +85,24 @@ func fate(w *admission.Waiter) string {
 // That is what makes a simulation and a replay mean something.
 func TestRefinement(t *testing.T) {
 	seed := stressSeed(t)
-	for i := range 8 {
+	for i := range 12 {
 		synctest.Test(t, func(t *testing.T) {
 			cfg := stressConfig()
 			cfg.Observe = i&1 != 0
 			shared := i&2 != 0 // tenants, users, keys; weights and rows that change
 			limited := i&4 != 0
+			adapts := i >= 8
 			if limited {
 				cfg.Allowance = Quota{Rate: 3000, Burst: 12}
+			}
+			if adapts {
+				cfg.Limit = limit.AIMD{From: 8, Min: 3, Window: 100 * time.Millisecond}
 			}
 			l := New(cfg)
 			// From the first call on: what New itself has lent is taken back first.
 			var calls []call
 			now := l.enter()
-			core, err := admission.New(cfg.core())
+			core, err := admission.New(cfg.seeded(l.seed))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,12 +110,17 @@ func TestRefinement(t *testing.T) {
 			l.journal = func(c call) { calls = append(calls, c) } // under the lock
 			l.leave(now)
 			s := &load{l: l, workers: 30, ops: 200, pause: time.Sleep, seed: seed, shared: shared, allowed: limited}
+			if adapts {
+				s.law = cfg.Limit
+			}
 			s.run()
 			ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 			defer cancel()
 			_ = l.Drain(ctx)
-			l.Stats()
-			ops := again(t, cfg, calls)
+			if end := l.Stats(); adapts && !cfg.Observe && end.LimitChanges == 0 || end.Dropped == 0 {
+				t.Errorf("%d changes of the limit, %d drops", end.LimitChanges, end.Dropped)
+			}
+			ops := again(t, cfg.seeded(l.seed), calls)
 			if limited && ops["dispatch"] == 0 {
 				t.Errorf("the run never waited for the allowance: %v", ops)
 			}
@@ -122,8 +131,8 @@ func TestRefinement(t *testing.T) {
 	}
 }
 
-func again(t *testing.T, cfg Config, calls []call) (ops map[op]int) {
-	core, err := admission.New(cfg.core())
+func again(t *testing.T, cfg admission.Config, calls []call) (ops map[op]int) {
+	core, err := admission.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

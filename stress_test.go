@@ -1,6 +1,7 @@
 package goodput
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -22,8 +23,9 @@ type load struct {
 	until   time.Time             // go on until then, if later
 	pause   func(d time.Duration) // how work passes the time
 	seed    uint64
-	shared  bool // tenants come, go and change
-	allowed bool // as does an allowance
+	shared  bool      // tenants come, go and change
+	allowed bool      // as does an allowance
+	law     limit.Law // nil: a fixed one that is set again and again
 }
 
 const maxLimit = 16
@@ -47,7 +49,7 @@ func (s *load) run() {
 // op is one request of any kind, or one change of the limiter.
 func (s *load) op(rng *rand.Rand) {
 	switch n := rng.IntN(100); {
-	case n < 2:
+	case n < 2 && s.law == nil:
 		if err := s.l.SetLimit(rng.IntN(maxLimit)); err != nil {
 			panic(err)
 		}
@@ -90,6 +92,7 @@ func (s *load) share(rng *rand.Rand) {
 	case 2:
 		cfg := stressConfig()
 		cfg.Observe = s.l.observe
+		cfg.Limit = cmp.Or(s.law, cfg.Limit)
 		cfg.Overflow = []Overflow{Displace, LatestOnly, EvictOldest}[rng.IntN(3)]
 		if cfg.Tenants = nil; rng.IntN(3) > 0 {
 			cfg.Tenants = stressTenants(rng)
@@ -188,9 +191,11 @@ func (s *load) work(slot *Slot, rng *rand.Rand) {
 		slot.SetCost(rng.IntN(9))
 		slot.SetSize(rng.IntN(20))
 	}
-	switch rng.IntN(6) {
+	switch rng.IntN(7) {
 	case 0:
 		slot.Fail(errWork)
+	case 4:
+		slot.Dropped()
 	case 1:
 		slot.Abandon()
 	case 2:
