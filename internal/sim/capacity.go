@@ -141,8 +141,9 @@ func (w *world) demands() []demand {
 		d.cost += c.recorded.cost
 		for t := c.entry; t.Next != nil && !c.Local; {
 			n *= float64(t.Next.least())
+			work := w.fanWork(t.Next).average().Seconds()
 			t = w.tiers[t.Next.Tier]
-			demands[t.index].add(n, t.Tier.Service.average().Seconds(), 1)
+			demands[t.index].add(n, work, 1)
 		}
 	}
 	for i := range demands {

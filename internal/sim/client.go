@@ -102,7 +102,7 @@ func (w *world) spread(c *call) {
 		s := w.take()
 		s.class, s.tier, s.sender, s.parent, s.pgen = from.class, next, sender, c, from.gen
 		s.root, s.deadline, s.after, s.within = from.root, min(from.deadline, within), from.after, min(from.told, within)
-		s.service = next.service.draw(next.rand)
+		s.service = from.tier.fan.draw(next.rand)
 		s.cost, s.size, s.bytes, s.attempt, s.tries, s.counted = 1, 1, from.bytes, from.attempt, 1, from.counted
 		s.who, s.toldCost, s.toldSize = from.who, 1, 1
 		s.key = "" // it is about something else

@@ -139,6 +139,8 @@ type Fan struct {
 	N    int // how many, to 10,000; 0 means 1
 	Need int // the answers that make one, to N: 0 means all
 
+	Service Dist // the work of one, there; the zero value is that of the tier it goes to
+
 	// Wait, if set, answers with what has come after so long, if that is at least
 	// one; the request fails if nothing has.
 	Wait time.Duration

@@ -19,7 +19,7 @@ func (s *Scenario) validateSize() error {
 		}
 		span += 100 * float64(s.Tiers[i].Service.average())
 		if f := s.Tiers[i].Next; f != nil {
-			span += f.Retry.span()
+			span += f.Retry.span() + 100*float64(f.Service.average())
 		}
 	}
 	for i := range s.Classes {

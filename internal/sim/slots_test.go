@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -148,6 +149,32 @@ func TestLimitsOverTime(t *testing.T) {
 	}
 }
 
+// The work of sub-requests is in range as any other, and of a tier that all who send there say
+// it for nothing need be known.
+func TestFanServiceIsValidated(t *testing.T) {
+	s := Scenario{
+		Length: time.Second, Classes: []Class{{Arrivals: Arrivals{Rate: 1}}},
+		Tiers: []Tier{
+			{Service: Dist{Mean: 1}, Policy: Policy{Baseline: &Baseline{Limit: 1}}, Next: &Fan{Tier: 1}},
+			{Policy: Policy{Baseline: &Baseline{Limit: 1}}},
+		},
+	}
+	for _, c := range []struct {
+		work Dist
+		want string
+	}{
+		{Dist{}, "tier 2: service: "},
+		{Dist{Kind: Exponential, Mean: 1}, ""},
+		{Dist{Kind: Lognormal, Mean: 1, CV: 101}, "tier 1: next: service: "},
+	} {
+		s.Tiers[0].Next.Service = c.work
+		err := s.Validate()
+		if (err != nil) != (c.want != "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("work %+v: says %v, want %q", c.work, err, c.want)
+		}
+	}
+}
+
 func TestSlotStepsAreValidated(t *testing.T) {
 	for _, c := range []struct {
 		slots int
@@ -178,18 +205,20 @@ func TestLocal(t *testing.T) {
 		name  string
 		local bool
 		below Baseline
+		work  time.Duration // of a sub-request; 0: that of its tier, 30 ms
 		sub   uint64        // sub-requests
 		hold  time.Duration // of a slot in front
 		away  float64       // the share of it that was elsewhere
 	}{
-		{"local", true, Baseline{Limit: 100}, 0, 10 * ms, 0},
-		{"not local", false, Baseline{Limit: 100}, 1000, 40 * ms, 0.75},
-		{"nothing limits the other tier", false, Baseline{Limit: Unbounded}, 1000, 40 * ms, 0},
+		{"local", true, Baseline{Limit: 100}, 0, 0, 10 * ms, 0},
+		{"not local", false, Baseline{Limit: 100}, 0, 1000, 40 * ms, 0.75},
+		{"nothing limits the other tier", false, Baseline{Limit: Unbounded}, 0, 1000, 40 * ms, 0},
+		{"work of their own", false, Baseline{Limit: 100}, 90 * ms, 1000, 100 * ms, 0.9},
 	} {
 		s := Scenario{
 			Length: 10 * time.Second,
 			Tiers: []Tier{{
-				Slots: 100, Service: Dist{Mean: 10 * ms}, Next: &Fan{Tier: 1},
+				Slots: 100, Service: Dist{Mean: 10 * ms}, Next: &Fan{Tier: 1, Service: Dist{Mean: c.work}},
 				Policy: Policy{Core: &admission.Config{Limit: limit.Fixed(100), Objective: 400 * ms}},
 			}, {
 				Slots: 100, Service: Dist{Mean: 30 * ms}, Policy: Policy{Baseline: &c.below},
@@ -201,6 +230,9 @@ func TestLocal(t *testing.T) {
 			t.Fatal(err)
 		}
 		stats := r.Tiers[0].Stats
+		if work := max(c.work, 30*ms).Seconds(); c.sub > 0 && math.Abs(r.Tiers[1].Capacity-100/work) > 1e-6 {
+			t.Errorf("%s: the other tier can do %v/s, want %v", c.name, r.Tiers[1].Capacity, 100/work)
+		}
 		if r.Tiers[1].Arrivals != c.sub {
 			t.Errorf("%s: %d sub-requests, want %d", c.name, r.Tiers[1].Arrivals, c.sub)
 		}

@@ -41,7 +41,7 @@ func (s Scenario) Validate() error {
 		}
 	}
 	for i := range s.Tiers {
-		if f := s.Tiers[i].Next; f != nil && f.Tier > i && f.Tier < len(s.Tiers) {
+		if f := s.Tiers[i].Next; f != nil && f.Service.zero() && f.Tier > i && f.Tier < len(s.Tiers) {
 			reached[f.Tier] = true
 		}
 	}
@@ -105,6 +105,11 @@ func (s *Scenario) validateTier(i int, t *Tier) error {
 			return fmt.Errorf("next: need %d is out of range: 1 to n, %d, or 0 for all", f.Need, max(f.N, 1))
 		case f.Wait < 0 || f.Wait > maxTime:
 			return fmt.Errorf("next: wait %v is out of range: 0 to %v", f.Wait, maxTime)
+		}
+		if !f.Service.zero() {
+			if err := f.Service.validate(); err != nil {
+				return fmt.Errorf("next: service: %w", err)
+			}
 		}
 		if err := f.Retry.validate(); err != nil {
 			return fmt.Errorf("next: retry: %w", err)

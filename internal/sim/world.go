@@ -39,6 +39,7 @@ type tier struct {
 	instances []*instance
 	rand      *rand.Rand // work of sub-requests
 	service   sampler
+	fan       sampler // of the work of its sub-requests at the next tier
 	time      *timeline
 	chance    *rand.Rand // of a fault
 	fault     int        // the index of the one that is next, or now
@@ -145,6 +146,9 @@ func (w *world) newTier(i int, seed uint64) (*tier, error) {
 	t := &tier{Tier: w.Tiers[i], index: i, rand: stream(seed, streamTier, i), result: &w.result.Tiers[i]}
 	t.result.Name = t.Name
 	t.service = newSampler(&w.Tiers[i].Service)
+	if t.Next != nil {
+		t.fan = newSampler(w.fanWork(t.Next))
+	}
 	t.time = newTimeline(t.Speed, stream(seed, streamSpeed, i))
 	t.chance = faultStream(seed, i)
 	t.mortal = len(t.Restarts) > 0 || t.Memory > 0
@@ -208,6 +212,14 @@ func (s *Scenario) workOf(class int) *Dist {
 		return d
 	}
 	return &s.Tiers[s.Classes[class].Tier].Service
+}
+
+// fanWork returns the distribution of the work of a sub-request of f.
+func (s *Scenario) fanWork(f *Fan) *Dist {
+	if !f.Service.zero() {
+		return &f.Service
+	}
+	return &s.Tiers[f.Tier].Service
 }
 
 // objective is what in time means without a deadline.

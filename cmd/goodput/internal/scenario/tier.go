@@ -194,6 +194,8 @@ func (r *reader) next(n strictyaml.Node, t *sim.Tier) {
 		Need: int(m.Get("need").Whole(1, 10_000)),
 		Wait: m.Get("wait").Span(time.Microsecond, month),
 
+		Service: distribution(m.Get("service")),
+
 		Retry: retry(m.Get("retry")),
 	}
 }
@@ -205,7 +207,7 @@ func (r *reader) services() {
 		works[c.Tier] = works[c.Tier] || mean(c.Service) == 0
 	}
 	for _, t := range r.file.Sim.Tiers {
-		if t.Next != nil {
+		if t.Next != nil && mean(t.Next.Service) == 0 {
 			works[t.Next.Tier] = true
 		}
 	}

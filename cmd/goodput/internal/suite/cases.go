@@ -268,18 +268,22 @@ func sizes(quick bool) []Case {
 // others are of many instances, and of more than one kind of work.
 func others(quick bool) []Case {
 	length := short(quick, 90*s, 70*s)
+	// 200 slots, max-min fair: the light half wants 300 / 125 = 2.4 each and has it, the
+	// heavy half wants 9.6 and has (200 - 25 x 2.4) / 25 = 5.6. The oracle has whole slots:
+	// 2 and 6, all of which are busy; of 3 and 5 the 3 would not be.
+	half := func(name, reason string, traffic, longer float64) Case {
+		return Case{
+			Name: name, Why: reason, Scene: mixed(length, traffic, longer).Scenario, Repeat: seeds(quick, 1, 0),
+			Truth: []int{2, 6}, Share: []float64{2.4, 5.6},
+		}
+	}
 	return []Case{
 		{
 			Name: "fleet", Why: "50 instances over one database of 200 slots: no instance sees its own effect",
 			Scene: fleet(length).Scenario, Repeat: seeds(quick, 1, 1), Share: []float64{4},
 		},
-		{
-			// 200 slots, max-min fair: the quiet want 300 / 125 = 2.4 each and have it, the
-			// busy want 9.6 and have (200 - 25 x 2.4) / 25 = 5.6. The oracle has whole slots:
-			// 2 and 6, all of which are busy; of 3 and 5 the 3 would not be.
-			Name: "fleet-mixed", Why: "half of the 50 have four times the traffic of the others",
-			Scene: mixed(length, 4).Scenario, Repeat: seeds(quick, 1, 0), Truth: []int{2, 6}, Share: []float64{2.4, 5.6},
-		},
+		half("fleet-traffic", "half of the 50 have four times the traffic of the others", 4, 1),
+		half("fleet-longer", "half of the 50 have work that takes four times as long", 1, 4),
 		{
 			Name: "endpoints", Why: "one of two endpoints behind one limiter waits for a slow dependency: not a queue here", About: Steady,
 			Scene: endpoints(30 * s).Scenario, Repeat: seeds(quick, 2, 1), Truth: []int{166},

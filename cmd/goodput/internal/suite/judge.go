@@ -130,7 +130,7 @@ func (j *judge) each(text string, b bound, figure func(*Case, *Row) float64) {
 	if where == "" {
 		return
 	}
-	measured := fmt.Sprintf("%.4g in %s", worst, where)
+	measured := fmt.Sprintf("%s in %s", precise(worst), where)
 	if math.IsNaN(worst) {
 		measured = "never in " + where
 	}
@@ -149,4 +149,12 @@ func (j *judge) ratios(law int) (worst, mean float64) {
 		mean += r / float64(len(j.suite.Cases))
 	}
 	return worst, mean
+}
+
+// precise is v with as many digits as it takes to see on which side of a bound it is.
+func precise(v float64) string {
+	if v < 100 {
+		return fmt.Sprintf("%.4g", v)
+	}
+	return fmt.Sprintf("%.0f", v)
 }

@@ -143,26 +143,33 @@ func fleet(length time.Duration) *scene {
 	return s
 }
 
-// mixed is a fleet of two halves, of which the second has so many times the traffic. Each
-// instance is a tier before a database that nothing else limits.
-func mixed(length time.Duration, times float64) *scene {
+// mixed is a fleet of two halves. Each instance is a tier before a database that nothing else
+// limits. The second half has so many times the traffic, or work that takes so many times
+// as long, 50 ms; both together are offered 1.5 times what the database serves.
+func mixed(length time.Duration, traffic, longer float64) *scene {
 	s := fleet(length)
 	database := s.Tiers[0]
 	database.Name, database.Instances = "database", 0
 	database.Policy = sim.Policy{Name: "none", Baseline: &sim.Baseline{Limit: sim.Unbounded}}
-	// An instance itself does next to nothing: what it waits for is the database.
-	half := sim.Tier{
-		Objective: objective, Instances: 25, Slots: 100_000,
-		Service: sim.Dist{Kind: sim.Fixed, Mean: 10 * time.Microsecond}, Next: &sim.Fan{Tier: 2},
+	light := s.Classes[0]
+	s.Tiers, s.Classes = nil, nil
+	wanted := 1.5 * float64(database.Slots) / (1/longer + traffic) // slots, over the work of the second half
+	for i, half := range []struct {
+		name         string
+		times, parts float64
+	}{{"light", 1, longer}, {"heavy", traffic, 1}} {
+		work := sim.Dist{Kind: sim.Exponential, Mean: time.Duration(float64(service) / half.parts)}
+		// An instance itself does next to nothing: what it waits for is the database.
+		s.Tiers = append(s.Tiers, sim.Tier{
+			Name: half.name, Objective: objective, Instances: 25, Slots: 100_000,
+			Service: sim.Dist{Kind: sim.Fixed, Mean: 10 * time.Microsecond}, Next: &sim.Fan{Tier: 2, Service: work},
+		})
+		class := light
+		class.Name, class.Tier = half.name, i
+		class.Arrivals.Rate = wanted / service.Seconds() * half.times
+		s.Classes = append(s.Classes, class)
 	}
-	quiet, busy := half, half
-	quiet.Name, busy.Name = "quiet", "busy"
-	s.Tiers = []sim.Tier{quiet, busy, database}
-	all := s.Classes[0].Arrivals.Rate
-	few, many := s.Classes[0], s.Classes[0]
-	few.Name, few.Arrivals.Rate = "quiet", all/(1+times)
-	many.Name, many.Arrivals.Rate, many.Tier = "busy", all*times/(1+times), 1
-	s.Classes = []sim.Class{few, many}
+	s.Tiers = append(s.Tiers, database)
 	return s
 }
 
