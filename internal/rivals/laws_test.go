@@ -285,7 +285,7 @@ func TestFailsafeCorrelations(t *testing.T) {
 
 // FuzzLaws: as for the laws of package limit.
 func FuzzLaws(f *testing.F) {
-	for seed := range uint64(8) {
+	for _, seed := range []uint64{0, 1, 2, 3, 70} { // 70: counts of 1 and 1e300
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) {

@@ -1,7 +1,6 @@
 package rivals
 
 import (
-	"math"
 	"slices"
 
 	"github.com/goodput/goodput/limit"
@@ -26,9 +25,10 @@ func (t *tally) add(w *limit.Window) {
 		return
 	}
 	for at, n := range w.Times {
-		if at <= 0 || !(n > 0) || math.IsInf(n, 1) {
+		if at <= 0 || !(n > 0) {
 			continue
 		}
+		n = min(n, 1<<30) // of a window
 		if len(t.times) == most {
 			t.fold()
 		}
@@ -84,6 +84,9 @@ func (t *tally) quantile(q float64) float64 {
 			}
 			p := t.times[i-1]
 			last := before - p.n/2
+			if !(mid > last) { // of numbers too far apart for a float64
+				return x.at
+			}
 			return p.at + (x.at-p.at)*(want-last)/(mid-last)
 		}
 		before += x.n
