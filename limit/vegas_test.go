@@ -85,7 +85,7 @@ func TestVegasTakesVarianceForAQueue(t *testing.T) {
 		}
 		now = play(state, now, second{mean: time.Duration(sum / 10 * float64(msec)), samples: 10, peak: now})
 	}
-	if now > 20 {
+	if now > 12 { // from 40; means of ten have a deviation of 32 %, so the lowest is soon half of them
 		t.Errorf("limit %d: it has become better than it is known to be", now)
 	}
 }
