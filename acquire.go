@@ -147,12 +147,16 @@ func (l *Limiter) fast(r *admission.Request) (grant, bool) {
 	case !always:
 		now = l.now()
 	}
-	return s.grant(r, now, nil), true
+	g := s.grant(r, now, nil)
+	if !always && r.Size == 1 {
+		g.due = sampled
+	}
+	return g, true
 }
 
 // grant is for r, which starts now. own is a rare part to use, if one is needed.
 func (s *settings) grant(r *admission.Request, now time.Duration, own *rare) (g grant) {
-	g.start = now
+	g.start, g.due = now, each
 	switch {
 	case r.Deadline != admission.Never:
 		g.due = r.Deadline - 1
@@ -234,7 +238,7 @@ func (l *Limiter) outcome(ctx context.Context, r *admission.Request, o *offer) (
 	case o.w != nil:
 		g.start, g.with().waited = o.w.decidedAt, o.w.waited
 		g.rare.share = o.w.place.Share()
-		if g.due == 0 {
+		if g.due == each {
 			g.due = o.at + s.objective // from its arrival, not from its slot
 		}
 	}

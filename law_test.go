@@ -3,6 +3,7 @@ package goodput
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -207,6 +208,40 @@ func TestEpochsAddUpWhenFewAreTimed(t *testing.T) {
 				t.Errorf("of the epoch before %v were admitted, %v ended", e.Admitted, e.Ended)
 			}
 		}
+	})
+}
+
+// In an overload everybody waits, and who has waited is timed, at whatever rate: those stand
+// for themselves, although one in four of those that find a free slot is timed.
+func TestEpochsAddUpInAnOverload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		law := spying(20)
+		l := New(Config{Limit: law, Objective: 50 * time.Millisecond})
+		law.notes.mark = true
+		const us = time.Microsecond
+		for i := range 30_000 { // 60,000/s, three times what 20 slots of 1 ms serve
+			if i%3 == 0 {
+				time.Sleep(50 * us)
+			}
+			go func() {
+				if slot, err := l.Acquire(context.Background()); err == nil {
+					time.Sleep(time.Duration(500+i%1000) * us)
+					slot.Release()
+				}
+			}()
+		}
+		if k := l.rec.mask.Load() + 1; k < 2 {
+			t.Errorf("one in %d is timed", k)
+		}
+		_, each := law.notes.told()
+		for _, w := range each[1:] {
+			// One may have been admitted at the very instant of the mark.
+			if e := w.Epochs[1]; math.Abs(e.Ended-e.Admitted) > 1.01 {
+				t.Errorf("of the epoch before %v were admitted, %v ended", e.Admitted, e.Ended)
+			}
+		}
+		time.Sleep(time.Second)
+		checkEmpty(t, l)
 	})
 }
 

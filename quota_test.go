@@ -184,6 +184,7 @@ func TestSetSizeAndSetCost(t *testing.T) {
 		var got, want admission.Batch
 		l.rec.gather(&got)
 		want.AddSample(admission.Sample{Service: 90 * time.Millisecond, Hold: 90 * time.Millisecond, Cost: 1, Offered: 2, Size: 6})
+		want.Quiet = 90 * time.Millisecond
 		if got != want {
 			t.Error("the sample is not of an offered size of 2 and an actual one of 6")
 		}

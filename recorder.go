@@ -70,9 +70,12 @@ func (e *epochs) at(start time.Duration) uint32 {
 	return e.tag - 2
 }
 
-// of returns one in how many was timed of those that started then.
-func (e *epochs) of(start time.Duration) int {
-	if start >= e.changed {
+// of returns for how many of its kind a slot stands that is timed.
+func (e *epochs) of(s *Slot) int {
+	switch {
+	case s.due != sampled:
+		return 1
+	case s.start >= e.changed:
 		return int(e.every)
 	}
 	return int(e.was)
@@ -142,7 +145,7 @@ func (rec *recorder) note(s *Slot, o Outcome, now time.Duration, sample bool) {
 		}
 		p.batch.AddSample(admission.Sample{
 			Service: service, Hold: hold, Elsewhere: elsewhere, Cost: int(r.cost), Offered: r.size, Size: size,
-			Epoch: e.at(s.start), Of: e.of(s.start), Dropped: r.kind&dropped != 0,
+			Epoch: e.at(s.start), Of: e.of(s), Dropped: r.kind&dropped != 0,
 		})
 	}
 	if p.ended[o] == nil {

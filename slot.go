@@ -24,9 +24,18 @@ import (
 type Slot struct {
 	of    owner
 	start time.Duration // when it was granted; 0 if it is not timed
-	due   time.Duration // the last instant at which its end is in time; 0 for the objective after start
+	due   time.Duration // the last instant at which its end is in time; sampled or each for the objective after start
 	rare  *rare         // nil for most
 }
+
+// Of a slot without an instant at which it is due: whether it is timed as one of several of
+// its kind, as those of the fast path are that have nothing unusual about them, or as all of
+// them are. No instant is either: those of arrivals may be before that of the limiter, but
+// not by centuries.
+const (
+	sampled time.Duration = 0
+	each    time.Duration = math.MinInt64
+)
 
 // An owner is the limiter of a slot; nil if the slot holds nothing, or not any
 // more. Its methods make go vet report copies of a Slot.
@@ -241,7 +250,7 @@ func (s *Slot) isLate(l *Limiter, now time.Duration) bool {
 	switch {
 	case s.start == 0:
 		return l.rec.late.Load()
-	case s.due != 0:
+	case s.due != sampled && s.due != each:
 		return now > s.due
 	}
 	late := now > s.start+l.settings.Load().objective
