@@ -2,6 +2,7 @@ package suite
 
 import (
 	"math"
+	"reflect"
 	"testing"
 	"time"
 
@@ -48,6 +49,39 @@ func TestSettled(t *testing.T) {
 	}
 	if got := dip([3]float64{5, 10, 0.5}).between(5, 15); got != 3000 {
 		t.Errorf("%v a second, want 3000: half of 4000 for half of the time", got)
+	}
+}
+
+// The runs of a law are added up, and the limits averaged.
+func TestTogether(t *testing.T) {
+	one := outcome{
+		seeds: []uint64{1}, length: 10, requests: 100, inTime: 60, refused: 30, within: 50, bin: 5, ends: []float64{20, 40},
+		mean: 8, dev: 1, inFlight: 10, peak: 20, least: 0.5, most: 2, simulated: 110,
+	}
+	one.latency.Add(time.Second)
+	two := outcome{
+		seeds: []uint64{2}, length: 10, requests: 200, inTime: 70, refused: 100, within: 60, bin: 5, ends: []float64{30, 40},
+		mean: 10, dev: 3, inFlight: 20, peak: 30, least: 0.4, most: 1, simulated: 220,
+	}
+	two.latency.Add(2 * time.Second)
+	want := outcome{
+		seeds: []uint64{1, 2}, length: 20, requests: 300, inTime: 130, refused: 130, within: 110, bin: 5, ends: []float64{50, 80},
+		mean: 9, dev: 2, inFlight: 15, peak: 30, least: 0.4, most: 2, simulated: 330,
+	}
+	want.latency.Add(time.Second)
+	want.latency.Add(2 * time.Second)
+	if got := together([]outcome{one, two}); !reflect.DeepEqual(*got, want) {
+		t.Errorf("together they are\n%+v, want\n%+v", *got, want)
+	}
+	if one.ends[0] != 20 {
+		t.Error("the first run is another one afterwards")
+	}
+	c := Case{Name: "step", Down: 5 * time.Second, Low: 5, Scene: load(1, 10*time.Second).Scenario}
+	c.Scene.Length = 10 * time.Second
+	r := c.row("auto", together([]outcome{one, two}), &want)
+	// 80 in time in the second half of two runs of which the new capacity is 5/s, over 10 s.
+	if r.Ratio != 1 || r.Offered != 15 || r.Goodput != 6.5 || r.Refused != 130.0/300 || math.Abs(r.FirstTen-0.8) > 1e-9 {
+		t.Errorf("the row is %+v", r)
 	}
 }
 

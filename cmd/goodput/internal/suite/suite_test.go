@@ -74,6 +74,10 @@ func TestCases(t *testing.T) {
 					if err == nil {
 						err = s.Validate()
 					}
+					rival := law != Fixed && law != Auto
+					if alone := s.Tiers[0].Policy.Baseline != nil; alone != (rival && Door(door) == Reject) {
+						t.Errorf("%s, law %s before %s: refuses at once: %v", c.Name, law, Doors[door], alone)
+					}
 					if err != nil {
 						t.Errorf("%s, law %s before %s: %v", c.Name, law, Doors[door], err)
 					}
