@@ -410,3 +410,69 @@ func TestGroupRefusesALaw(t *testing.T) {
 	}
 	sayings(t, a, []string{"granted by its group"}, []string{"asked", "moved", "until"})
 }
+
+// C040: what a request waits in the queue of the limiter is no service time for the law; the
+// two are series of their own.
+func TestTheLawDoesNotSeeTheQueue_C040(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		law := spying(1)
+		l := New(Config{Limit: law, Objective: 100 * time.Millisecond, Depth: 5})
+		for range 6 { // each leaves 10 ms of work behind for the others
+			go func() {
+				for range 50 {
+					slot, err := l.Acquire(context.Background())
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					time.Sleep(10 * time.Millisecond)
+					slot.Release()
+				}
+			}()
+		}
+		time.Sleep(time.Second)
+		_, each := law.notes.told()
+		for _, w := range each {
+			if w.Samples > 0 && (w.Mean != 10*time.Millisecond || w.Own != w.Mean) {
+				t.Errorf("the law sees a mean of %v, %v its own, want 10ms", w.Mean, w.Own)
+			}
+		}
+		s := l.Stats()
+		if wait, _ := s.Wait[WaitAdmitted].Quantile(0.5); wait < 45*time.Millisecond || wait > 55*time.Millisecond {
+			t.Errorf("half waited for %v, want 50ms to within a bucket of 9 %%", wait)
+		}
+		if took, _ := s.Service[Completed].Quantile(0.5); took < 9*time.Millisecond || took > 11*time.Millisecond {
+			t.Errorf("half took %v, want 10ms to within a bucket of 9 %%", took)
+		}
+		time.Sleep(10 * time.Second)
+	})
+}
+
+// A client that gives up on everything does not shrink the limit of the others
+// (Netflix/concurrency-limits#146), whatever way its handler ends; a resource that refuses
+// does.
+func TestCallersThatLeaveDoNotLowerTheLimit(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		end   func(*Slot)
+		falls bool
+	}{
+		{"abandoned", (*Slot).Abandon, false},
+		{"failed as cancelled", func(s *Slot) { s.Fail(context.Canceled) }, false},
+		{"failed as timed out", func(s *Slot) { s.Fail(context.DeadlineExceeded) }, false},
+		{"failed", func(s *Slot) { s.Fail(errWork) }, false},
+		{"dropped", (*Slot).Dropped, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := New(Config{Limit: limit.AIMD{From: 20, Min: 1}})
+			for range 500 { // 5 s
+				slot := mustAcquire(t, l)
+				time.Sleep(10 * time.Millisecond)
+				c.end(slot)
+			}
+			if s := l.Stats(); s.Limit < 20 != c.falls {
+				t.Errorf("%s: a limit of 20 is %d", c.name, s.Limit)
+			}
+		})
+	}
+}
