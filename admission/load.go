@@ -15,9 +15,15 @@ type meter struct {
 	end     time.Duration // of the bin that is being filled
 	cost    float64       // offered in it
 	count   float64       // requests offered in it
+	square  float64       // sum of the squares of their costs
 	rate    float64       // cost per second, up to the last full bin
 	perCost float64       // cost per request, likewise
+	squared float64       // its mean square
 }
+
+// even reports whether requests cost about the same: the standard deviation is within the
+// mean.
+func (m *meter) even() bool { return m.squared <= 2*m.perCost*m.perCost }
 
 // binsPerConstant bins make a time constant; each then weighs 1 - exp(-1/8).
 const binsPerConstant = 8
@@ -30,12 +36,13 @@ func (m *meter) configure(now, constant time.Duration) {
 		return // else a configuration that is reloaded often would never end a bin
 	}
 	m.bin, m.end = bin, now+bin
-	m.perCost = max(m.perCost, 1)
+	m.perCost, m.squared = max(m.perCost, 1), max(m.squared, 1)
 }
 
 // add counts one request of the given cost, offered in the current bin.
 func (m *meter) add(cost int) {
 	m.cost += float64(cost)
+	m.square += float64(cost) * float64(cost)
 	m.count++
 }
 
@@ -44,11 +51,11 @@ func (m *meter) roll(now time.Duration) bool {
 	if now < m.end {
 		return false
 	}
-	m.close(m.cost, m.count, 1)
-	m.cost, m.count = 0, 0
+	m.close(m.cost, m.count, m.square, 1)
+	m.cost, m.count, m.square = 0, 0, 0
 	if empty := int64((now - m.end) / m.bin); empty > 0 {
 		m.end += time.Duration(empty) * m.bin
-		m.close(0, 0, float64(empty))
+		m.close(0, 0, 0, float64(empty))
 	}
 	m.end += m.bin
 	return true
@@ -61,28 +68,30 @@ func (m *meter) spread(from, now time.Duration, n float64) bool {
 	if n == 0 || now < m.end {
 		m.cost += n
 		m.count += n
+		m.square += n
 		return false
 	}
 	per := n / float64(now-from)
 	head := per * float64(m.end-from)
-	m.close(m.cost+head, m.count+head, 1)
+	m.close(m.cost+head, m.count+head, m.square+head, 1)
 	full := (now - m.end) / m.bin
 	if full > 0 {
-		m.close(per*float64(m.bin), per*float64(m.bin), float64(full))
+		m.close(per*float64(m.bin), per*float64(m.bin), per*float64(m.bin), float64(full))
 	}
 	m.end += full * m.bin
 	m.cost = per * float64(now-m.end)
-	m.count = m.cost
+	m.count, m.square = m.cost, m.cost
 	m.end += m.bin
 	return true
 }
 
 // close folds n bins with the given content into the means.
-func (m *meter) close(cost, count, n float64) {
+func (m *meter) close(cost, count, square, n float64) {
 	w := 1 - math.Pow(1-binWeight, n)
 	m.rate += w * (cost/m.bin.Seconds() - m.rate)
 	if count > 0 {
 		m.perCost += w * (cost/count - m.perCost)
+		m.squared += w * (square/count - m.squared)
 	}
 }
 

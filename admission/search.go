@@ -103,6 +103,10 @@ func (c *Core) foreseen(spare float64) float64 {
 // stands still for 70 of 100 ms they are not: what comes meanwhile is refused, slots are
 // idle afterwards, and as what stood still was held for long, the load looks high
 // for as long as that goes on. So what the queue is made deeper by is measured.
+//
+// Where costs differ much, slots are idle for another reason: a costly request leaves many at
+// once, and before that they have waited for it. There a deeper queue would be full of cheap
+// ones, and no costly one would find a place.
 type idleness struct {
 	from, at time.Duration // what is counted
 	slots    float64       // idle slots x seconds between
@@ -133,7 +137,7 @@ func (i *idleness) count(now time.Duration, idle float64) {
 // idles counts the slots that have been idle since the last call in an overload.
 func (c *Core) idles() {
 	idle := 0.0
-	if n := c.free(); n > 0 && c.waiting == 0 && !c.binds() {
+	if n := c.free(); n > 0 && c.waiting == 0 && c.load.even() && !c.binds() {
 		idle = float64(n)
 	}
 	c.idleness.count(c.now, idle)

@@ -250,6 +250,10 @@ func TestIdlenessCounts(t *testing.T) {
 			}
 			c.Stats(100 * ms)
 		}, 0},
+		{"costs differ much", Quota{}, func(c *Core) {
+			c.load.squared = 2.01
+			c.Stats(100 * ms)
+		}, 0},
 		{"the allowance binds", Quota{Rate: 1, Burst: 3}, func(c *Core) {
 			for range 3 {
 				c.Offer(0, Request{Deadline: Never})
@@ -330,5 +334,34 @@ func TestDeepeningIsForgotten(t *testing.T) {
 	}
 	if f := c.idleness.factor; f != 1 {
 		t.Errorf("%v is left after 120 objectives, want 1", f)
+	}
+}
+
+// Costs that are all alike, whatever they are, and those that differ by a standard deviation of
+// less than their mean, are even; ones and hundreds are not.
+func TestEvenCosts(t *testing.T) {
+	for _, c := range []struct {
+		costs []int
+		want  bool
+	}{
+		{[]int{1}, true}, {[]int{8}, true}, {[]int{1, 2, 4}, true},
+		{[]int{1, 1, 1, 1, 1, 1, 1, 1, 8}, false}, {[]int{1, 100}, true}, {[]int{1, 1, 1, 100}, false},
+	} {
+		var m meter
+		m.configure(0, 400*ms)
+		for now := time.Duration(0); now < 8*time.Second; now += 50 * ms {
+			for _, cost := range c.costs {
+				m.add(cost)
+			}
+			m.roll(now)
+		}
+		if m.even() != c.want {
+			t.Errorf("%v: even %v, mean %v, mean square %v", c.costs, m.even(), m.perCost, m.squared)
+		}
+		m.spread(8*time.Second, 16*time.Second, 8000)
+		m.roll(16 * time.Second)
+		if !m.even() {
+			t.Errorf("%v, and then ones: mean %v, mean square %v", c.costs, m.perCost, m.squared)
+		}
 	}
 }
