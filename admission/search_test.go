@@ -344,8 +344,12 @@ func TestEvenCosts(t *testing.T) {
 		costs []int
 		want  bool
 	}{
-		{[]int{1}, true}, {[]int{8}, true}, {[]int{1, 2, 4}, true},
-		{[]int{1, 1, 1, 1, 1, 1, 1, 1, 8}, false}, {[]int{1, 100}, true}, {[]int{1, 1, 1, 100}, false},
+		{[]int{1}, true},
+		{[]int{8}, true},
+		{[]int{1, 2, 4}, true},
+		{[]int{1, 1, 1, 1, 1, 1, 1, 1, 8}, false},
+		{[]int{1, 100}, true},
+		{[]int{1, 1, 1, 100}, false},
 	} {
 		var m meter
 		m.configure(0, 400*ms)
