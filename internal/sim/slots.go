@@ -75,7 +75,7 @@ func (t *Tier) together() *Speed {
 type gauge struct {
 	level      float64
 	since      time.Duration // when it was added up last
-	sum, sumsq float64       // level and its square, times seconds
+	sum, sumsq float64       // level and its square, times nanoseconds
 }
 
 // set notes that the level is to be v from now on.
@@ -90,16 +90,17 @@ func (m *gauge) set(w *world, v float64) {
 // add adds up what has been since it was added up last.
 func (m *gauge) add(w *world) {
 	if d := min(w.now, w.Length) - max(m.since, w.Warmup); d > 0 {
-		m.sum += m.level * d.Seconds()
-		m.sumsq += m.level * m.level * d.Seconds()
+		part := m.level * float64(d)
+		m.sum += part
+		m.sumsq += m.level * part
 	}
 	m.since = w.now
 }
 
 // over returns what the level was over the window.
 func (m *gauge) over(window time.Duration) Average {
-	mean := m.sum / window.Seconds()
-	return Average{mean, math.Sqrt(max(m.sumsq/window.Seconds()-mean*mean, 0))}
+	mean := m.sum / float64(window)
+	return Average{mean, math.Sqrt(max(m.sumsq/float64(window)-mean*mean, 0))}
 }
 
 // crowd notes that so many units more are at the resource of t.
