@@ -126,6 +126,7 @@ func (w *world) join() error {
 				return err
 			}
 			in.member = &member{group: play}
+			in.still = false // its units come and go
 			play.members = append(play.members, in)
 		}
 		w.balance(play)

@@ -84,7 +84,8 @@ type TierResult struct {
 	InFlight     float64
 	PeakInFlight int
 
-	// Limits are the limits of the instances, one each, over the window. -1 is Unbounded.
+	// Limits are the limits of the instances, one each, over the window, as each measurement
+	// finds them. -1 is Unbounded.
 	Limits []Average
 
 	// Stats is the core of the first instance at the end of arrivals; nil for a

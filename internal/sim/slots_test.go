@@ -248,3 +248,24 @@ func TestLocal(t *testing.T) {
 		}
 	}
 }
+
+// A member of a group has what it is granted, not what it would have alone: of 60 units one
+// tier that is idle leaves the other all but its minimum.
+func TestLimitsOfAGroup(t *testing.T) {
+	tier := Tier{
+		Slots: 60, Service: Dist{Kind: Exponential, Mean: 50 * time.Millisecond},
+		Policy: Policy{Core: &admission.Config{Limit: limit.Fixed(30), Objective: 400 * time.Millisecond}},
+	}
+	s := Scenario{
+		Length: 10 * time.Second, Warmup: 2 * time.Second, Tiers: []Tier{tier, tier},
+		Classes: []Class{{Arrivals: Arrivals{Rate: 2400}}, {Tier: 1}},
+		Groups:  []Group{{Units: 60, Members: []Member{{Tier: 0, Weight: 1}, {Tier: 1, Weight: 1, Min: 10}}}},
+	}
+	r, err := Run(s, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Tiers[0].Limits[0].Mean; math.Abs(got-50) > 1 {
+		t.Errorf("the busy tier has %v units on average, want 50", got)
+	}
+}
