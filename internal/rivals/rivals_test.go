@@ -39,3 +39,20 @@ func TestNamed(t *testing.T) {
 		t.Errorf("an unknown name: %v", err)
 	}
 }
+
+// As their authors start them.
+func TestPublished(t *testing.T) {
+	starts := []int{20, 20, 20, 2, 3, 20, 10, 20, 20}
+	for i, name := range rivals.Names {
+		l, err := rivals.Published(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := l.Start(); n != starts[i] || err != nil || fmt.Sprint(l) != name {
+			t.Errorf("%s: %v starts at %d, %v, want %d", name, l, n, err, starts[i])
+		}
+	}
+	if _, err := rivals.Published("fastest"); err == nil || !strings.Contains(err.Error(), "fastest") {
+		t.Errorf("an unknown name: %v", err)
+	}
+}
