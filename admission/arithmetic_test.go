@@ -265,6 +265,10 @@ func TestDerivationString(t *testing.T) {
 			"60 slots / 50ms mean = 1200/s; objective 400ms p99, service p99 230ms -> 201 deep (rule of thumb 480: p99 would be 634ms); 0 samples, prior service 50ms",
 		},
 		{
+			"search", with(func(c *Config) { c.Limit = doubling{from: 4, to: 60, every: 1} }), 0, nil,
+			"16 slots / 40ms mean = 400/s, on average 6.28 times that while the limit is searched; objective 400ms p99, service p99 185ms -> 538 deep (rule of thumb 160: p99 would be 598ms); 0 samples, prior service 40ms",
+		},
+		{
 			"few samples", base, 30, fixedAt(0.05),
 			"60 slots / 43ms mean = 1395/s; objective 400ms p99, service p99 170ms -> 318 deep (rule of thumb 558: p99 would be 572ms); 30 samples, prior service 40ms",
 		},

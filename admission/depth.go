@@ -259,6 +259,7 @@ const driftTolerated = 0.25
 //
 //	60 slots / 50ms mean = 1200/s; objective 400ms p99, service p99 230ms -> 201 deep (rule of thumb 480: p99 would be 628ms)
 //	60 slots / 50ms mean = 1200/s, 100/s allowed, burst 20; objective 400ms p99, service p99 230ms -> 16 deep (rule of thumb 40: p99 would be 633ms)
+//	16 slots / 40ms mean = 400/s, on average 6.28 times that while the limit is searched; objective 400ms p99, service p99 185ms -> 538 deep (rule of thumb 160: p99 would be 598ms)
 func (d Derivation) String() string {
 	var b strings.Builder
 	p := fmt.Sprintf("p%g", math.Round(d.Percentile*1e5)/1e3)
@@ -274,7 +275,7 @@ func (d Derivation) String() string {
 		b.WriteString(", " + d.Allowance.allowed())
 	}
 	if d.Growth > 1 {
-		fmt.Fprintf(&b, ", and %.3g times as much while the limit is searched", d.Growth)
+		fmt.Fprintf(&b, ", on average %.3g times that while the limit is searched", d.Growth)
 	}
 	fmt.Fprintf(&b, "; objective %s %s, service %s %s -> ", brief(d.Objective), p, p, brief(d.Service))
 	switch {
