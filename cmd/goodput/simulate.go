@@ -22,7 +22,7 @@ import (
 type simulateCmd struct {
 	Files    []string `env:"-" arg:"" optional:"" name:"file" help:"Scenario files; - is stdin."`
 	Builtin  []string `env:"-" placeholder:"NAME" help:"A scenario that is part of the program; more than one as a,b."`
-	List     bool     `env:"-" help:"List the scenarios that are part of the program."`
+	List     bool     `env:"-" help:"List the scenarios that are part of the program, or of the suite."`
 	Print    bool     `env:"-" help:"Print the scenario file instead of playing it, as a start for a file of one's own; without a scenario, one with every key and what it means."`
 	Seed     *uint64  `env:"-" placeholder:"N" help:"Seed of the first run; the same seed is the same result (what the file says, or 1)."`
 	Repeat   *int     `env:"-" placeholder:"N" help:"Runs of each policy, each with another seed: 1 to 100 (what the file says, or 1)."`

@@ -31,8 +31,8 @@ func (c *simulateCmd) validateSuite() error {
 	switch {
 	case c.Suite != suite.Name:
 		return fmt.Errorf("suite %q is unknown: %s", c.Suite, suite.Name)
-	case len(c.Files)+len(c.Builtin)+len(c.Policies) > 0 || c.List || c.Print:
-		return errors.New("--suite has its own scenarios and laws: files, --builtin, --policies, --list and --print are about others")
+	case len(c.Files)+len(c.Builtin)+len(c.Policies) > 0 || c.Print:
+		return errors.New("--suite has its own scenarios and laws: files, --builtin, --policies and --print are about others")
 	case c.output().kind() == "html":
 		return errors.New("a suite is text or json, not html")
 	case c.Repeat != nil && (*c.Repeat < 1 || *c.Repeat > maxRepeat):
@@ -44,6 +44,9 @@ func (c *simulateCmd) validateSuite() error {
 // playSuite plays it and writes the result. The answer is no if our law misses what is asked of
 // it.
 func (c *simulateCmd) playSuite(out *bytes.Buffer) error {
+	if c.List {
+		return suite.List(out, c.Quick, c.columns())
+	}
 	o := suite.Options{Quick: c.Quick, Laws: c.Laws, Only: c.Only, Workers: runtime.GOMAXPROCS(0)}
 	if c.Door == "reject" {
 		o.Door = suite.Reject
@@ -68,11 +71,7 @@ func (c *simulateCmd) playSuite(out *bytes.Buffer) error {
 	if c.output().kind() == "json" {
 		err = s.JSON(out, build.Read().String(), c.againSuite())
 	} else {
-		width := report.Columns
-		if c.Output == "-" {
-			width, _ = report.Terminal(os.Stdout)
-		}
-		err = s.Text(out, width, c.Laws)
+		err = s.Text(out, c.columns(), c.Laws)
 	}
 	if err != nil {
 		return err
@@ -87,6 +86,15 @@ func (c *simulateCmd) playSuite(out *bytes.Buffer) error {
 		return no(fmt.Errorf("suite %s: auto misses %d of %d criteria", c.Suite, missed, len(criteria)))
 	}
 	return nil
+}
+
+// columns is how wide the output may be.
+func (c *simulateCmd) columns() int {
+	if c.Output != "-" {
+		return report.Columns
+	}
+	width, _ := report.Terminal(os.Stdout)
+	return width
 }
 
 // againSuite is the command that makes the same report.

@@ -56,6 +56,22 @@ func TestSuiteMissed(t *testing.T) {
 	}
 }
 
+// The list has every scenario with its reason, and a quick suite has fewer.
+func TestSuiteList(t *testing.T) {
+	code, stdout, stderr := simulate("--suite", "adaptive", "--list")
+	if code != exitOK || stderr != "" || !strings.Contains(stdout, "\nslower-more     a dependency takes twice as long") {
+		t.Errorf("exit code %d, %s\n%s", code, stderr, stdout)
+	}
+	for line := range strings.Lines(stdout) {
+		if len(line)-1 > 80 {
+			t.Errorf("%d columns: %s", len(line)-1, line)
+		}
+	}
+	if _, quick, _ := simulate("--suite", "adaptive", "--list", "--quick"); len(quick) >= len(stdout) || !strings.Contains(quick, "\nslower-more ") {
+		t.Errorf("the quick suite has\n%s", quick)
+	}
+}
+
 func TestSuiteUsage(t *testing.T) {
 	for _, c := range []struct {
 		args []string

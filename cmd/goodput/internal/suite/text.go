@@ -43,6 +43,16 @@ func (s *Suite) Text(w io.Writer, width int, detail []string) error {
 	return err
 }
 
+// List writes the scenarios, each with what a law may get wrong there.
+func List(w io.Writer, quick bool, width int) error {
+	var b bytes.Buffer
+	for _, c := range cases(quick) {
+		wrap(&b, fmt.Sprintf("%-*s ", nameWidth, c.Name), c.Why, width)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
 func (s *Suite) title() string {
 	kind, door := "", ""
 	if s.Quick {
@@ -65,41 +75,30 @@ func (s *Suite) title() string {
 
 // ratios is the table of all laws. ! is a miss of ours.
 func (s *Suite) ratios(b *bytes.Buffer) {
-	fmt.Fprintf(b, "%-*s %7s", nameWidth, "", "oracle")
+	heads := [2]string{fmt.Sprintf("%-*s %7s", nameWidth, "", "oracle"), fmt.Sprintf("%-*s %7s", nameWidth, "scenario", "/s")}
 	for _, name := range s.Laws[1:] {
-		fmt.Fprintf(b, "%*s ", columnWidth(name), name)
+		heads[0] += fmt.Sprintf("%*s ", columnWidth(name), name)
 	}
-	fmt.Fprintf(b, "\n%-*s %7s\n", nameWidth, "scenario", "/s")
+	fmt.Fprintf(b, "%s\n%s\n", strings.TrimRight(heads[0], " "), heads[1])
 	for i := range s.Cases {
-		fmt.Fprintf(b, "%-*s %7s", nameWidth, s.Cases[i].Name, whole(s.Row(i, 0).Oracle))
-		for k := 1; k < len(s.Laws); k++ {
-			r, mark := s.Row(i, k), " "
-			if r.Law == Auto && r.Ratio < leastRatio {
-				mark = "!"
-			}
-			fmt.Fprintf(b, "%*.3f%s", columnWidth(r.Law), r.Ratio, mark)
-		}
-		b.WriteString("\n")
+		s.line(b, s.Cases[i].Name, whole(s.Row(i, 0).Oracle), leastRatio, func(k int) float64 { return s.Row(i, k).Ratio })
 	}
 	j := judge{suite: s}
-	for _, line := range []struct {
-		name  string
-		of    func(k int) float64
-		least float64
-	}{
-		{"worst", func(k int) float64 { worst, _ := j.ratios(k); return worst }, leastRatio},
-		{"mean", func(k int) float64 { _, mean := j.ratios(k); return mean }, leastMean},
-	} {
-		fmt.Fprintf(b, "%-*s %7s", nameWidth, line.name, "")
-		for k := 1; k < len(s.Laws); k++ {
-			v, mark := line.of(k), " "
-			if s.Laws[k] == Auto && v < line.least {
-				mark = "!"
-			}
-			fmt.Fprintf(b, "%*.3f%s", columnWidth(s.Laws[k]), v, mark)
+	s.line(b, "worst", "", leastRatio, func(k int) float64 { worst, _ := j.ratios(k); return worst })
+	s.line(b, "mean", "", leastMean, func(k int) float64 { _, mean := j.ratios(k); return mean })
+}
+
+// line is one of the table: a figure of each law, ours marked if it is below the least.
+func (s *Suite) line(b *bytes.Buffer, name, oracle string, least float64, figure func(law int) float64) {
+	line := fmt.Sprintf("%-*s %7s", nameWidth, name, oracle)
+	for k := 1; k < len(s.Laws); k++ {
+		v, mark := figure(k), " "
+		if s.Laws[k] == Auto && v < least {
+			mark = "!"
 		}
-		b.WriteString("\n")
+		line += fmt.Sprintf("%*.3f%s", columnWidth(s.Laws[k]), v, mark)
 	}
+	b.WriteString(strings.TrimRight(line, " ") + "\n")
 }
 
 // columnWidth is that of a law without the mark: its name, or 0.000, after a blank.
