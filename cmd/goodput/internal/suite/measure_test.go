@@ -101,6 +101,15 @@ func TestBelow(t *testing.T) {
 	}
 }
 
+// In the mean a ratio above 1 counts as 1.
+func TestRatios(t *testing.T) {
+	s := Suite{Laws: []string{Fixed, Auto}, Cases: make([]Case, 2), Rows: []Row{{Ratio: 1}, {Ratio: 1.4}, {Ratio: 1}, {Ratio: 0.6}}}
+	j := judge{suite: &s}
+	if worst, mean := j.ratios(1); worst != 0.6 || mean != 0.8 {
+		t.Errorf("the worst is %v and the mean %v, want 0.6 and 0.8", worst, mean)
+	}
+}
+
 // What is worse depends on what is asked for; never is worst.
 func TestBound(t *testing.T) {
 	nan := math.NaN()
