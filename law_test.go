@@ -261,6 +261,13 @@ func TestQuietIsAStandstill(t *testing.T) {
 				// as long as the process stands still in it.
 				busy := func(pause time.Duration) {
 					var wg sync.WaitGroup
+					if inFlight > 1 { // that one of them takes long is no standstill
+						wg.Go(func() {
+							slot := mustAcquire(t, l)
+							time.Sleep(20 * work)
+							slot.Release()
+						})
+					}
 					for range inFlight {
 						wg.Go(func() {
 							for i := range 50 {

@@ -41,7 +41,7 @@ func (a *accounts) takeRare() *rare {
 // in it that is asked for afterwards: Exempt.
 func (a *accounts) keepRare(s *Slot) {
 	own := s.rare
-	if own == nil || !own.lent || own.kind != 0 {
+	if own == nil || !own.lent || own.kind&^dropped != 0 {
 		return
 	}
 	s.rare = nil

@@ -47,7 +47,7 @@ func (a *attempt) answered(r *http.Request, err error) {
 	if err != nil {
 		if a.caller.Err() == nil && a.ctx.Err() != context.Canceled { // who left says nothing about the server
 			d.heard(false)
-			a.less = a.ctx.Err() == nil && unreached(err)
+			a.less = unreached(err)
 		}
 		a.end(errBroken)
 		return
