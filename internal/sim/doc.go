@@ -16,7 +16,8 @@
 //
 // Whether and when a call is sent again, or not sent at all, package attempts decides, as
 // it does in package retry. What the core hears of a slot that waits for sub-requests is
-// how long it was held, and how much of it was elsewhere.
+// how long it was held, and how much of it was elsewhere: in something that limits what it
+// takes. Where the next tier has no limiter, all of it is the slot's own.
 //
 // A class is one tenant, or many, of whom each request is one: evenly, by Zipf, or a new
 // one each time, which is an attack. So it is with users, whose cohort the core is told,

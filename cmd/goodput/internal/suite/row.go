@@ -17,7 +17,7 @@ type Row struct {
 	RatioObjective           float64 // the same of what was answered within the objective
 	P99                      float64 // seconds, of all that got a slot
 	Settle                   float64 // seconds, since the start or the last change, until 95 % of the oracle's are in time, and stay so
-	Limit, Deviation         float64 // of the limit over time, in the steady part; summed over instances
+	Limit, Deviation         float64 // of the limit over time, in the steady part; of all instances of the first tier together
 	Refused                  float64 // share of the requests
 
 	FirstTen float64 // mean of the 10 s after the capacity fell, of the new one
