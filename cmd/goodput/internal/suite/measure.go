@@ -165,7 +165,7 @@ func (o *outcome) settled(reference []float64, cv, after float64) float64 {
 			at = max(last+o.bin, after)
 		}
 	})
-	return at - after
+	return math.Round((at-after)*1000) / 1000 // bins are no shorter than a millisecond
 }
 
 // level is a reference that is the same at all times: so many a second, of all runs.
