@@ -48,6 +48,7 @@ func TestTable(t *testing.T) {
 	settle, limit := 2.5, 61.25
 	results := []*live.Result{
 		{Contestant: "a", Plan: "cold 3x", Ratio: 0.9876, Quick: 0.9, Model: &live.Estimate{Mean: 0.99, Deviation: 0.002}, Refused: 0.6667, Limit: &limit},
+		{Contestant: "a", Plan: "cold 1x", Ratio: 0.986, Model: &live.Estimate{Mean: 0.99}},
 		{Contestant: "b", Plan: "cold 3x", Void: "the generator slept"},
 		{Contestant: "c", Plan: "step", Phases: []live.PhaseResult{{Slots: 60, Settle: &settle}, {Slots: 20}}},
 	}
@@ -59,7 +60,7 @@ func TestTable(t *testing.T) {
 	if n := len(regexp.MustCompile(`  +`).Split(strings.TrimSpace(head), -1)); n != columns {
 		t.Errorf("%d columns, said to be %d: %s", n, columns, head)
 	}
-	for _, want := range []string{"0.988  0.990±0.002", "66.67", "61.2", "void: cold 3x, b: the generator slept", "2.5", "1 runs were modelled; the 2 s ratios differ by 0.2 points at the most: cold 3x, a"} {
+	for _, want := range []string{"0.988  0.990±0.002", "66.67", "61.2", "void: cold 3x, b: the generator slept", "2.5", "a and its model differ by 0.4 points of the ratio at 2 s, at the most: cold 1x"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, b.String())
 		}

@@ -41,25 +41,37 @@ func report(w io.Writer, results []*live.Result) error {
 	return printModel(w, results)
 }
 
-// printModel writes how far the runs are from what the model of the same requests made
-// of them.
+// printModel writes, for each contestant that was modelled, how far its runs are from
+// what the model of the same requests made of them.
 func printModel(w io.Writer, results []*live.Result) error {
-	n, worst, where := 0, 0.0, ""
+	var names []string
+	farthest := map[string]*live.Result{}
 	for _, r := range results {
 		if r.Model == nil || r.Void != "" {
 			continue
 		}
-		n++
-		if d := math.Abs(r.Ratio - r.Model.Mean); d >= worst {
-			worst, where = d, r.Plan+", "+r.Contestant
+		last := farthest[r.Contestant]
+		if last == nil {
+			names = append(names, r.Contestant)
+		}
+		if last == nil || off(r) > off(last) {
+			farthest[r.Contestant] = r
 		}
 	}
-	if n == 0 {
-		return nil
+	if len(names) > 0 {
+		fmt.Fprintln(w)
 	}
-	_, err := fmt.Fprintf(w, "\n%d runs were modelled; the 2 s ratios differ by %.1f points at the most: %s\n", n, 100*worst, where)
-	return err
+	for _, name := range names {
+		r := farthest[name]
+		if _, err := fmt.Fprintf(w, "%s and its model differ by %.1f points of the ratio at 2 s, at the most: %s\n", name, 100*off(r), r.Plan); err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+// off is how far a run is from its model.
+func off(r *live.Result) float64 { return math.Abs(r.Ratio - r.Model.Mean) }
 
 // printSteps writes a line for each phase of the plans that have several.
 func printSteps(w io.Writer, results []*live.Result) error {
