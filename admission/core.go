@@ -106,6 +106,7 @@ func New(cfg Config) (*Core, error) {
 	}
 	c := &Core{order: FIFO, stood: Never, others: -tightHolds * MaxObjective, idleness: idleness{factor: 1}}
 	c.limit, _ = cfg.Limit.Start() // Validate has seen it succeed
+	c.tide.open[1].taken.tag--     // there was none before the first
 	c.times = c.each
 	c.law, c.search = cfg.Limit.Begin(cfg.Seed), moves(cfg.Limit)
 	c.configure(cfg)

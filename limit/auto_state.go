@@ -7,144 +7,329 @@ import (
 	"time"
 )
 
-const (
-	saturated = 0.3  // of what arrived was not admitted at once
-	whole     = 0.95 // of an epoch has ended: less, and the mean would be that of the short ones
-)
-
-// An auto is an Auto at work. An epoch of its limiter is a block: what is admitted under
-// one limit. A block is judged when the next one has ended, because only then have nearly all of
-// it ended.
+// An auto is an Auto at work. An epoch of its limiter is a block: what is admitted under one
+// limit. When a block has ended the one before it is judged, because only then has nearly all of it
+// ended.
 type auto struct {
-	Auto
+	Auto          // with its defaults
+	name   string // as it was said
 	rand   *rand.Rand
 	belief belief
+	brake  brake
+	drops  ceiling // what the resource refuses
+	press  ceiling // what a signal of pressure says
 
-	blocks   int        // judged
-	took     float64    // mean time of a block, seconds, smoothed
-	rate     float64    // ends per second
-	cvW, cvN float64    // of the squared coefficient of variation: decayed sums
-	judged   float64    // the largest limit... of the latest saturated block that was judged
-	void     [2]bool    // open blocks that a standstill has spoilt
-	under    [2]float64 // their limits
-
-	arms         [2]int // limits to try next, in random order
-	armed        int    // how many of arms are left
-	search       bool
-	why          string
-	lo, hi       float64
-	lastX, lastY float64
+	blocks   int      // judged so far
+	took     float64  // mean time of a block, seconds, smoothed
+	rate     float64  // ends per second, of the latest block
+	cvSum    float64  // for the coefficient of variation: a decayed sum of its square
+	cvN      float64  // and of the samples
+	home     float64  // the part of the time in flight that is the service's own, smoothed
+	quiet    float64  // the longest time of a window without an end, seconds, smoothed
+	pressure float64  // the most of the current block
+	judged   float64  // the limit of the latest full block that was judged; 0: none
+	open     [2]block // the current one and the one before
+	arms     [2]int   // the limits of a pair
+	left     int      // of those, how many have not been run
+	pairs    int      // so far
+	alert    int      // blocks for which the arms stay wide
+	search   bool     // the limit is clipped by growth
+	moved    move     // the latest
 }
+
+// A block is what is known of an epoch beside what its limiter counts.
+type block struct {
+	limit float64
+	arm   bool // of a pair
+	void  bool // a standstill has spoilt it
+}
+
+const (
+	// full is the part of what arrives in a block that was not admitted at once from which on
+	// the limit bounds what is in flight. That in flight and limit are equal says less: behind
+	// a short queue completions come in batches, and slots are empty for moments in an overload.
+	saturated = 0.3
+
+	// A block is judged when so much of it has ended: with less the mean would be that of the
+	// short ones, and the limit would run away.
+	whole = 0.95
+
+	fewest     = 6 // admissions of a block
+	fewestWarm = 8 // and in the first warm blocks
+	warm       = 16
+	mostNeeded = 400 // admissions, however much service times vary
+	patience   = 20  // mean times after which a block ends even if that before it has not
+
+	// A block of n samples has a relative standard error of CV / sqrt(n); more than 40 % says
+	// nothing.
+	needed = 0.4
+
+	// The lower arm is what the capacity is below with a probability of 70 %, plus half the
+	// standard deviation of a Poisson number of that mean: a limit that is too low costs goodput
+	// in proportion, one that is too high some latency only.
+	lowArm  = 0.7
+	room    = 0.5
+	highArm = 0.9
+
+	narrow   = 1.12 // ratio of the arms, at the least
+	wide     = 1.6  // and at the most
+	unsure   = 1.2  // at the least while it is not proven that the resource is the limiter's own
+	probe    = 1.35 // of each twelfth pair: more is tried above than below, since it costs less
+	every    = 12
+	alarm    = 9   // squared standard errors of a surprise that makes the arms wide
+	alarmed  = 1.4 // ratio of the arms then
+	alarmFor = 8   // blocks
+
+	// growth is how far the limit is above the largest that has been judged in an overload: it is
+	// a doubling ahead of what is known, and below 16 two, because blocks of few take long.
+	growth       = 2
+	growthSmall  = 4
+	growthShared = 1.25
+	small        = 16
+)
 
 // Begin returns the state of one limiter.
 func (a Auto) Begin(seed uint64) State {
+	name := a.String()
 	a = a.withDefaults()
-	return &auto{Auto: a, rand: rand.New(rand.NewPCG(seed, 0x61757464)), cvW: 20, cvN: 20, search: true, under: [2]float64{float64(a.From), float64(a.From)}}
+	from := block{limit: float64(a.From)}
+	return &auto{
+		Auto: a, name: name, rand: rand.New(rand.NewPCG(seed, 0x6175_746f)),
+		brake: brake{shared: a.Shared, cap: math.Inf(1)},
+		drops: ceiling{at: math.Inf(1), since: dropsEvery}, press: ceiling{at: math.Inf(1)},
+		cvSum: 20, cvN: 20, // as if 20 samples of an exponential service had been seen
+		home: 1, search: true, open: [2]block{from, from},
+	}
 }
 
-func (s *auto) cv() float64 { return math.Sqrt(s.cvW / s.cvN) }
-
+// Next ends the current block if it is long enough, judges the one before, and chooses the limit of
+// the next.
 func (s *auto) Next(current int, w *Window) Move {
-	if s.took > 0 {
-		quiet := w.Quiet.Seconds()
-		if quiet > max(2*s.took, 8/max(s.rate, 1e-9)) {
-			s.void[0], s.void[1] = true, true
-		}
+	s.watch(w)
+	s.brake.add(w, float64(current), s.cv(), s.took)
+	if !s.over(w) {
+		return Move{Limit: s.clamp(current), Search: s.search}
 	}
-	m := Move{Limit: current, Search: s.search}
-	if !s.over(&w.Epochs[0], &w.Epochs[1]) {
-		return m
-	}
-	s.judge(&w.Epochs[1])
-	m.Limit = s.choose(current, &w.Epochs[0])
-	m.Mark = true
-	m.Search = s.search
-	s.void[1], s.void[0] = s.void[0], false
-	s.under[1], s.under[0] = s.under[0], float64(m.Limit)
-	return m
+	cur, prev := &w.Epochs[0], &w.Epochs[1]
+	s.refused(prev)
+	s.judge(prev)
+	s.press.pressed(s.pressure, float64(current))
+	s.open[1], s.open[0], s.pressure = s.open[0], block{}, 0
+	n := s.clamp(s.choose(current, cur))
+	s.open[0].limit = float64(n)
+	return Move{Limit: n, Mark: true, Search: s.search}
 }
+
+// watch looks for a standstill: a collection of garbage, a suspended process. Of what was in flight
+// then nothing can be learnt. One that comes with every window is how the resource works.
+func (s *auto) watch(w *Window) {
+	if w.Samples > 0 && w.Mean > 0 {
+		s.home += 0.1 * (w.Own.Seconds()/w.Mean.Seconds() - s.home)
+	}
+	s.pressure = max(s.pressure, w.Pressure)
+	if s.took == 0 {
+		return
+	}
+	quiet := w.Quiet.Seconds()
+	if quiet > max(2*s.took, 8/s.rate, 4*s.quiet) {
+		s.open[0].void, s.open[1].void = true, true
+	}
+	s.quiet += 0.1 * (quiet - s.quiet)
+}
+
+// cv is the coefficient of variation of the service time.
+func (s *auto) cv() float64 { return math.Sqrt(s.cvSum / s.cvN) }
 
 // over reports whether the current block may end.
-func (s *auto) over(cur, prev *Epoch) bool {
-	few := 6.0
-	if s.blocks < 16 {
-		few = 8
+func (s *auto) over(w *Window) bool {
+	cur, prev := &w.Epochs[0], &w.Epochs[1]
+	few := float64(fewest)
+	if s.blocks < warm {
+		few = fewestWarm
 	}
-	few = max(few, min(400, math.Pow(s.cv()/0.4, 2)))
+	few = max(few, min(mostNeeded, sq(s.cv()/needed)))
 	length := cur.Length.Seconds()
 	switch {
-	case cur.Admitted < few, length < s.took:
+	case cur.Admitted < few || length < s.took:
 		return false
 	case prev.Ended >= whole*prev.Admitted:
 		return true
 	}
-	return s.took > 0 && length >= 20*s.took
+	return s.took > 0 && length >= patience*s.took || length > 10*w.Objective.Seconds()
+}
+
+// refused looks at what the resource refused of a block.
+func (s *auto) refused(b *Epoch) {
+	if b.Ended > 0 && b.Admitted > 0 {
+		s.drops.refused(b.Dropped/b.Ended, s.open[1].limit, b.Length.Seconds())
+	}
 }
 
 // judge takes what a block shows.
 func (s *auto) judge(b *Epoch) {
-	if s.void[1] || b.Samples < 3 || b.InFlight == 0 {
+	if s.open[1].void || !(b.Samples >= 3 && b.InFlight > 0 && b.Served > 0 && b.Ended > 0 && b.Mean > 0) {
 		return
 	}
-	left := b.Left()
-	n := b.Samples + left
-	mean := (b.Mean.Seconds()*b.Served + left*b.Age.Seconds()) / (b.Served + left)
+	// What has not ended counts with its age, in as many samples as it would give.
+	left := b.Left() * b.Served / b.Ended
+	mean := (b.Mean.Seconds()*b.Served + left*s.home*b.Age.Seconds()) / (b.Served + left)
+	n := b.Samples * (1 + left/b.Served)
+	if !(mean > 0 && mean < 1e6 && n < 1e12 && b.InFlight <= Max) {
+		return // nothing that a limiter measures
+	}
 	cv := b.Spread.Seconds() / b.Mean.Seconds()
 	keep := math.Exp(-n / 1000)
-	s.cvW = s.cvW*keep + n*cv*cv
+	s.cvSum = s.cvSum*keep + n*cv*cv
 	s.cvN = s.cvN*keep + n
 	if s.took == 0 {
 		s.took = mean
 	}
 	s.took += 0.3 * (mean - s.took)
-	s.rate = b.Samples / max(b.Length.Seconds(), 1e-3)
+	s.rate = b.Ended / max(b.Length.Seconds(), 1e-3)
 	se := math.Hypot(max(s.cv(), cv)/math.Sqrt(n), 0.01) * math.Sqrt(max(1, s.belief.noise))
+	x, y, dt := math.Log(b.InFlight), math.Log(mean), b.Length.Seconds()
 	full := b.Delayed > saturated*b.Arrived
-	s.lastX, s.lastY = b.InFlight, mean
-	s.belief.observe(math.Log(b.InFlight), math.Log(mean), se, b.Length.Seconds(), full)
-	if full {
-		s.judged = s.under[1]
-	}
+	s.belief.observe(x, y, se, dt, full)
+	s.moved.inFlight, s.moved.mean = b.InFlight, mean
 	s.blocks++
+	if !full {
+		return
+	}
+	s.judged = s.open[1].limit
+	s.brake.proof.pair(x, y, se, dt, s.open[1].arm, s.judged)
+	s.alert--
+	if s.belief.surprise > alarm {
+		s.alert = alarmFor
+	}
 }
 
 // choose returns the limit of the next block.
 func (s *auto) choose(current int, cur *Epoch) int {
-	if s.void[0] || cur.Delayed <= saturated*cur.Arrived || !s.belief.begun {
-		return current
+	bound, why := s.bound()
+	full := cur.Delayed > saturated*cur.Arrived
+	if s.open[1].void || !full || !s.belief.begun {
+		return s.move(current, min(current, bound), why)
 	}
-	if s.armed > 0 {
-		s.armed--
-		return s.clamp(s.arms[s.armed])
+	if s.left > 0 {
+		return s.arm(current, bound, why)
 	}
-	lo := s.belief.quantile(0.7)
-	hi := s.belief.quantile(0.9)
-	lo += 0.2 * math.Sqrt(lo)
-	top := 2 * max(s.judged, 1)
-	clipped := lo > top/1.2
-	lo = max(1, min(lo, top/1.2))
-	hi = min(max(hi, 1.12*lo), 1.6*lo, top)
-	s.lo, s.hi = lo, hi
-	s.search = clipped
-	if clipped {
-		return s.clamp(max(int(top), current))
+	lo := s.belief.quantile(lowArm)
+	lo = min(lo+room*math.Sqrt(lo), float64(bound))
+	top := s.top()
+	if s.search = lo > top/1.2; s.search {
+		return s.move(current, min(max(int(top), current), bound), "searching")
 	}
-	low, high := max(1, int(lo+0.25)), int(hi+0.25)
-	if high <= low {
-		high = low + 1
-	}
-	s.arms = [2]int{low, high}
+	lo = max(lo, 1)
+	low, high := int(lo+0.25), int(s.above(lo)+0.25)
+	low = max(low, 1)
+	s.arms, s.left = [2]int{low, max(high, low+1)}, 2
 	if s.rand.IntN(2) == 0 {
-		s.arms = [2]int{high, low}
+		s.arms = [2]int{s.arms[1], s.arms[0]}
 	}
-	s.armed = 1
-	return s.clamp(s.arms[1])
+	return s.arm(current, bound, why)
+}
+
+// bound is what the limit may be at the most for another reason than the capacity, and that.
+func (s *auto) bound() (n int, why string) {
+	at, why := s.brake.cap, "a queue in the resource"
+	if s.drops.at < at {
+		at, why = s.drops.at, "the resource refused work"
+	}
+	if s.press.at < at {
+		at, why = s.press.at, "pressure"
+	}
+	return max(1, int(min(at, Max))), why
+}
+
+// top is how far the search may go.
+func (s *auto) top() float64 {
+	known := max(s.judged, 1)
+	switch {
+	case s.Shared:
+		return growthShared*known + 1
+	case known < small:
+		return growthSmall * known
+	}
+	return growth * known
+}
+
+// arm returns the next limit of a pair.
+func (s *auto) arm(current, bound int, why string) int {
+	s.left--
+	s.open[0].arm = true
+	if n := s.arms[s.left]; n <= bound {
+		return s.move(current, n, "comparing")
+	}
+	return s.move(current, bound, why)
 }
 
 func (s *auto) clamp(n int) int { return min(max(n, s.Min), s.Max) }
 
+// above returns the upper arm for a lower one.
+func (s *auto) above(lo float64) float64 {
+	if s.Shared {
+		return narrow * lo
+	}
+	hi := min(max(s.belief.quantile(highArm), narrow*lo), wide*lo)
+	if !s.brake.proof.sole {
+		hi = max(hi, unsure*lo)
+	}
+	if s.alert > 0 {
+		hi = max(hi, alarmed*lo)
+	}
+	if s.pairs++; s.pairs%every == 0 {
+		hi = max(hi, probe*lo)
+	}
+	return hi
+}
+
+// A move is why the limit last moved.
+type move struct {
+	from, to         int
+	what             string
+	low, middle, top float64 // 10 %, 50 % and 90 % of the belief
+	service          float64 // seconds
+	inFlight, mean   float64 // of the latest block that was judged: units, seconds
+}
+
+// move notes why the limit is to be another one.
+func (s *auto) move(from, to int, what string) int {
+	to = s.clamp(to)
+	if to == from {
+		return to
+	}
+	m := &s.moved
+	m.from, m.to, m.what = from, to, what
+	if b := &s.belief; b.begun {
+		m.low, m.middle, m.top, m.service = b.quantile(0.1), b.quantile(0.5), b.quantile(0.9), b.service()
+	}
+	return to
+}
+
+// Why says why the limit last moved, such as
+//
+//	auto: 62 to 66, comparing: capacity 59 (52 to 66), service 49ms; latest 55ms at 66 in flight
 func (s *auto) Why() string {
-	b := &s.belief
-	return fmt.Sprintf("capacity %.1f (%.1f..%.1f), service mean %v, last %.1f in flight %v, cv %.2f noise %.1f", b.quantile(.5), b.quantile(.1), b.quantile(.9),
-		time.Duration(b.service()*1e9).Round(10*time.Microsecond), s.lastX, time.Duration(s.lastY*1e9).Round(10*time.Microsecond), s.cv(), b.noise)
+	m := &s.moved
+	if m.what == "" {
+		return ""
+	}
+	why := fmt.Sprintf("%s: %d to %d, %s", s.name, m.from, m.to, m.what)
+	if m.middle > 0 {
+		why += fmt.Sprintf(": capacity %.3g (%.3g to %.3g), service %v", m.middle, m.low, m.top, figure(m.service))
+	}
+	if m.mean > 0 {
+		why += fmt.Sprintf("; latest %v at %.3g in flight", figure(m.mean), m.inFlight)
+	}
+	return why
+}
+
+// figure is a time of so many seconds, to three figures.
+func figure(seconds float64) time.Duration {
+	d := time.Duration(seconds * 1e9)
+	unit := time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return d.Round(unit)
 }

@@ -21,9 +21,10 @@ import "math"
 // if that were the capacity: a bank of Kalman filters, one per hypothesis (Magill, "Optimal
 // adaptive estimation of sampled stochastic processes", 1965).
 type belief struct {
-	p, s, v [cells]float64
-	begun   bool
-	noise   float64 // the square of how much larger residuals are than they should be, at least 1
+	p, s, v  [cells]float64
+	begun    bool
+	surprise float64
+	noise    float64 // the square of how much larger residuals are than they should be, at least 1
 }
 
 // The grid: 0.8 x 2^(j/8), j = 0..111, steps of 9 % from 0.8 to 12,000. Quantiles
@@ -65,8 +66,9 @@ const (
 	driftS  = 0.005 // of ln sigma, per root of a second
 
 	// Residuals have heavy tails: one odd block must not decide.
-	tails = 8 // degrees of freedom of Student's t
-	least = 1e-9
+	astonished = 2.5
+	tails      = 8 // degrees of freedom of Student's t
+	least      = 1e-9
 )
 
 // observe takes the mean time y (logarithm), with its standard error se, of what was
@@ -89,13 +91,18 @@ func (b *belief) observe(x, y, se, dt float64, full bool) {
 	b.update(x, y, se, dt)
 }
 
-// follow moves sigma alone.
+// follow moves sigma, and lets what was seen vote on the capacity with half of its weight: in
+// flight may be more than the capacity even where nobody waits for the limit.
 func (b *belief) follow(x, y, se, dt float64) {
+	sum := 0.0
 	for j := range b.p {
 		o := y - max(0, x-cellAt[j])
 		v := b.v[j] + driftS*driftS*dt
 		total := v + se*se
 		d := o - b.s[j]
+		like := math.Pow(1+d*d/(tails*total), -(tails+1)/2.0)
+		b.p[j] *= math.Sqrt(like + 0.01)
+		sum += b.p[j]
 		if d*d > 9*total {
 			b.s[j], b.v[j] = o, se*se
 			continue
@@ -103,6 +110,9 @@ func (b *belief) follow(x, y, se, dt float64) {
 		k := v / total
 		b.s[j] += k * d
 		b.v[j] = (1 - k) * v
+	}
+	for j := range b.p {
+		b.p[j] = max(b.p[j]/sum, least)
 	}
 }
 
@@ -201,7 +211,8 @@ func (b *belief) update(x, y, se, dt float64) {
 	for j := range b.p {
 		b.p[j] = max(b.p[j]/sum, least)
 	}
-	b.noise += 0.05 * (min(16, surprise)*max(1, b.noise) - b.noise)
+	b.surprise = surprise
+	b.noise += 0.05 * (min(astonished, surprise)*max(1, b.noise) - b.noise)
 }
 
 // quantile returns the capacity below which the probability q is.

@@ -17,6 +17,8 @@ var bounded = []struct {
 	low, high int
 }{
 	{limit.Fixed(60), 60, 60},
+	{limit.Auto{Min: 3, Max: 500}, 3, 500},
+	{limit.Auto{Shared: true}, 1, 10_000},
 	{limit.AIMD{}, 20, 200},
 	{limit.AIMD{From: 3, Min: 2, Max: 5, Backoff: 0.5, Timeout: msec}, 2, 5},
 	{limit.Vegas{}, 1, 1000},

@@ -52,6 +52,7 @@ var adapters = map[string][]string{
 	"goodputprom": nil,
 	"goodputotel": nil,
 	"pool":        nil,
+	"pressure":    nil,
 	"fleet":       nil,
 	"retry":       {"internal/attempts"},
 }

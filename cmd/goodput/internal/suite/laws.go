@@ -44,7 +44,7 @@ func (c *Case) law(name string, i int) (limit.Law, error) {
 	case Fixed:
 		return c.oracle(i), nil
 	case Auto:
-		return limit.Auto{From: c.From}, nil
+		return limit.Auto{From: c.From, Shared: len(c.Share) > 0}, nil
 	case broken:
 		return limit.Fixed(5), nil
 	}
