@@ -235,10 +235,7 @@ func (b *Budget) plan() {
 	for i := range b.members {
 		m := &b.members[i]
 		m.target = b.parts[i].units
-		told := m.target
-		if m.claim.Wanted > m.target {
-			told = math.MaxInt // to want more changes nothing
-		}
+		told := m.enough()
 		m.stale = m.stale || m.told != told
 		m.told = told
 		m.cut = m.target
@@ -246,6 +243,14 @@ func (b *Budget) plan() {
 	if b.sum() > b.units {
 		b.squeeze()
 	}
+}
+
+// enough is what Terms.Enough should be.
+func (m *stance) enough() int {
+	if m.claim.Wanted > m.target {
+		return math.MaxInt // to want more changes nothing
+	}
+	return m.target
 }
 
 // squeeze is for when the units have been lowered below what is held: then nobody may
@@ -306,12 +311,14 @@ func (b *Budget) Hungry() time.Duration {
 }
 
 // Settled reports, after a round, that nobody has changed its mind in it in a way that
-// takes another.
+// takes another. A cut refuses who waits and costs more than the member may still use:
+// one that wanted more than it could get then no longer does, and when it does again
+// that is news.
 func (b *Budget) Settled() bool {
 	hungry := b.Hungry()
 	for i := range b.members {
 		m := &b.members[i]
-		if t := m.terms(); t.asks(-1, m.claim, hungry) {
+		if t := m.terms(); t.asks(-1, m.claim, hungry) || m.enough() != m.told {
 			return false
 		}
 	}

@@ -267,6 +267,21 @@ func TestBudgetHearsOfRefusals(t *testing.T) {
 	p.want("until it has not come for an objective", "0/0 4/4")
 }
 
+// A cut refuses who waits and costs more than is left to its member, which then wants no
+// more than it has. When it wants more again, that is news.
+func TestBudgetHearsOfWhoHasBecomeTooCostly(t *testing.T) {
+	p := newPool(t, two(8), patient)
+	p.offer(1, 6, 1)
+	p.release(1, 2)
+	p.offer(1, 1, 6)
+	p.want("b has all, of which a big one needs more than is free", "0/0 4/8")
+	p.offer(0, 1, 4)
+	p.want("a wants its share, and the big one does not fit any more", "4/4 4/4")
+	p.release(0, 1)
+	p.offer(1, 1, 1)
+	p.want("b wants one more, and a has ended: that, and half of what is idle", "0/2 5/6")
+}
+
 // The units follow those that are released after they were lowered, and never grow.
 func TestBudgetSetUnits(t *testing.T) {
 	p := newPool(t, two(10), patient)
