@@ -66,7 +66,8 @@ const (
 
 	// The lower arm is what the capacity is below with a probability of 70 %, plus half the
 	// standard deviation of a Poisson number of that mean: a limit that is too low costs goodput
-	// in proportion, one that is too high some latency only.
+	// in proportion, one that is too high some latency only. Where work is a part of its time
+	// downstream, how much of it is there varies like that too, and adds a whole one.
 	lowArm  = 0.7
 	room    = 0.5
 	highArm = 0.9
@@ -76,7 +77,7 @@ const (
 	unsure   = 1.2  // at the least while it is not proven that the resource is the limiter's own
 	probe    = 1.35 // of each twelfth pair: more is tried above than below, since it costs less
 	every    = 12
-	alarm    = 9   // squared standard errors of a surprise that makes the arms wide
+	alarm    = 16  // squared standard errors of a surprise that makes the arms wide
 	alarmed  = 1.4 // ratio of the arms then
 	alarmFor = 8   // blocks
 
@@ -125,6 +126,8 @@ func (s *auto) Next(current int, w *Window) Move {
 func (s *auto) watch(w *Window) {
 	if w.Samples > 0 && w.Mean > 0 {
 		s.home += 0.1 * (w.Own.Seconds()/w.Mean.Seconds() - s.home)
+		s.home = min(max(s.home, 0), 1)
+		s.belief.home = max(s.home, 0.05)
 	}
 	s.pressure = max(s.pressure, w.Pressure)
 	if s.took == 0 {
@@ -214,7 +217,7 @@ func (s *auto) choose(current int, cur *Epoch) int {
 		return s.arm(current, bound, why)
 	}
 	lo := s.belief.quantile(lowArm)
-	lo = min(lo+room*math.Sqrt(lo), float64(bound))
+	lo = min(lo+room*math.Sqrt(lo)+math.Sqrt(lo*(1-s.home)), float64(bound))
 	top := s.top()
 	if s.search = lo > top/1.2; s.search {
 		return s.move(current, min(max(int(top), current), bound), "searching")

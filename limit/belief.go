@@ -23,6 +23,7 @@ import "math"
 type belief struct {
 	p, s, v  [cells]float64
 	begun    bool
+	home     float64 // the part of the time in flight that the resource is used
 	surprise float64
 	noise    float64 // the square of how much larger residuals are than they should be, at least 1
 }
@@ -79,7 +80,7 @@ func (b *belief) observe(x, y, se, dt float64, full bool) {
 		b.begun, b.noise = true, 1
 		for j := range b.p {
 			b.p[j] = 1.0 / cells
-			b.s[j], b.v[j] = y-max(0, x-cellAt[j]), se*se
+			b.s[j], b.v[j] = y-b.excess(x-cellAt[j]), se*se
 		}
 		return
 	}
@@ -91,12 +92,23 @@ func (b *belief) observe(x, y, se, dt float64, full bool) {
 	b.update(x, y, se, dt)
 }
 
+// excess is by how much the logarithm of the time is longer with in flight e^d times the capacity.
+func (b *belief) excess(d float64) float64 {
+	switch {
+	case d <= 0:
+		return 0
+	case b.home > 0.98:
+		return d
+	}
+	return math.Log(1 + math.Expm1(d)/b.home)
+}
+
 // follow moves sigma, and lets what was seen vote on the capacity with half of its weight: in
 // flight may be more than the capacity even where nobody waits for the limit.
 func (b *belief) follow(x, y, se, dt float64) {
 	sum := 0.0
 	for j := range b.p {
-		o := y - max(0, x-cellAt[j])
+		o := y - b.excess(x-cellAt[j])
 		v := b.v[j] + driftS*driftS*dt
 		total := v + se*se
 		d := o - b.s[j]
@@ -191,7 +203,7 @@ func (b *belief) update(x, y, se, dt float64) {
 	flat := jump * flatLnS
 	sum, surprise := 0.0, 0.0
 	for j := range b.p {
-		o := y - max(0, x-cellAt[j])
+		o := y - b.excess(x-cellAt[j])
 		v := b.v[j] + driftS*driftS*dt
 		total := v + se*se
 		d := o - b.s[j]

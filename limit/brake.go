@@ -45,9 +45,14 @@ const (
 	brakeMost    = 256  // at the most
 	lowest       = 0.25 // the part of the service times that is taken for the shortest
 
-	// queued is the wait in the resource, relative to the mean time, that is one too many
-	// in use: 6 %, beyond two standard errors.
-	queued = 0.06
+	// queued is the wait in a shared resource that says that too many are in use, beyond two
+	// standard errors: 1 % of the objective. It is an absolute time, the same for all
+	// that have the same objective: as a part of one's own service time, those whose work takes long
+	// would never yield.
+	queued = 0.01
+
+	// A resource that is not known to be shared is held at a wait of 6 % of the mean time.
+	heldAt = 0.06
 
 	// A limit that is too high falls by 40 % a second, and rises by 0.3 units a second: what
 	// falls in proportion and rises in equal steps comes to equal shares (Chiu and Jain,
@@ -148,33 +153,35 @@ func (k *brake) turn(w *Window, limit float64) {
 	default:
 		k.free *= math.Exp(0.0005 * dt)
 	}
-	wait := (k.low - k.free) / mean
-	sure := wait - 2*math.Sqrt(k.lowVar)/mean
+	wait := k.low - k.free
+	sure := wait - 2*math.Sqrt(k.lowVar)
+	most := queued * w.Objective.Seconds()
 	switch {
 	case k.proof.sole && !k.shared:
 		k.cap, k.from, k.held = math.Inf(1), 0, 0
 		k.free = max(k.free, low-0.1*mean)
 	case k.shared:
-		k.steer(min(limit, max(float64(w.Peak), 1)), mean, wait, sure > queued, full, dt)
+		k.steer(min(limit, max(float64(w.Peak), 1)), mean, wait/most, sure > most, full, dt)
 	case !full:
-	case sure > queued && mean > w.Objective.Seconds()/2:
+	case sure > heldAt*mean && mean > w.Objective.Seconds()/2:
 		k.keep(limit, dt)
 	default:
 		k.cap, k.from, k.held = math.Inf(1), 0, 0
 	}
 }
 
-// steer moves the cap of a resource that is shared. inUse is what is in use at the most, so that
+// steer moves the cap of a resource that is shared. wait is that in the resource, over the most
+// that is tolerated; inUse is what is in use at the most, so that
 // who has no use for a limit does not keep it.
 func (k *brake) steer(inUse, mean, wait float64, tooMany, full bool, dt float64) {
 	if !tooMany {
 		if !full {
 			return
 		}
-		if wait < queued/2 {
+		if wait < 0.5 {
 			k.from = 0
 		}
-		k.cap = min(k.cap, 2*inUse) + brakeRise*dt*max(0, 1-max(wait, 0)/queued)
+		k.cap = min(k.cap, 2*inUse) + brakeRise*dt*max(0, 1-max(wait, 0))
 		return
 	}
 	if k.from == 0 {

@@ -292,7 +292,7 @@ func others(quick bool) []Case {
 		half("fleet-longer", "half of the 50 have work that takes four times as long", 1, 4),
 		{
 			Name: "endpoints", Why: "one of two endpoints behind one limiter waits for a slow dependency: not a queue here", About: Steady,
-			Scene: endpoints(30 * s).Scenario, Repeat: seeds(quick, 2, 1), Truth: []int{183},
+			Scene: endpoints(short(quick, 60*s, 30*s)).Scenario, Repeat: seeds(quick, 2, 1), Truth: []int{183},
 		},
 	}
 }
