@@ -99,7 +99,7 @@ func (a Auto) Begin(seed uint64) State {
 		brake: brake{shared: a.Shared, cap: math.Inf(1)},
 		drops: ceiling{at: math.Inf(1), since: dropsEvery}, press: ceiling{at: math.Inf(1)},
 		cvSum: 20, cvN: 20, // as if 20 samples of an exponential service had been seen
-		home: 1, search: true, open: [2]block{from, from},
+		home: 1, belief: belief{home: 1}, search: true, open: [2]block{from, from},
 	}
 }
 

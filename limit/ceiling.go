@@ -7,8 +7,15 @@ import "math"
 // at most once in a while, and it rises again by itself.
 type ceiling struct {
 	at    float64 // +Inf: none
-	half  float64 // of where it was when it first came down: up to there it doubles
-	since float64 // seconds since it was last lowered
+	half  float64 // of where it was when it came down after a rise: up to there it doubles
+	step  float64 // the part by which it rises beyond
+	least float64 // what it was lowered to last
+	since float64 // seconds since then
+
+	// base is the part that is refused whatever the limit is: what was refused after a cut,
+	// smoothed. cut: nothing of what was admitted since the last one has been judged.
+	base float64
+	cut  bool
 }
 
 const (
@@ -16,11 +23,20 @@ const (
 	// in any restart.
 	dropsTolerated = 0.02
 
-	// The limit is cut by the part that was refused, at most every two seconds: a
+	// The limit is cut by the part that was refused, at most every two seconds. A
 	// resource of which one of ten parts is dead refuses a tenth whatever the limit is, and
-	// what it loses then it has back before the next cut.
-	dropsEvery = 2.0
-	dropsRise  = 0.05 // a block
+	// cut after cut would lead to nothing: so the part that is still refused after a cut is
+	// tolerated, and half as much again for chance, as long as it is so. But at most half of
+	// everything is believed to be of that kind: who refuses three quarters is down.
+	dropsEvery  = 2.0
+	dropsMargin = 1.5
+	dropsBase   = 0.5 // at the most, and the part of base that is from the latest cut
+
+	// Where a cut has helped the limit is about right, and it rises by 5 % of itself a block,
+	// and by 30 % more of that with each that is free of refusals, to a doubling. Where it
+	// has not, there was an outage, and when that is over it doubles.
+	dropsRise   = 0.05
+	dropsFaster = 1.3
 
 	// A process that is short of processors is given up to 10 % less a block, beyond the
 	// threshold of the signal, and nothing more from 80 % of it on.
@@ -28,34 +44,46 @@ const (
 	pressureHold = 0.8
 )
 
-// refused takes a block in which the part dropped of what ended was refused by the resource.
+// refused takes a block of that limit, in which the part dropped of what ended was refused by
+// the resource.
 func (c *ceiling) refused(dropped, limit, dt float64) {
 	c.since += dt
-	switch {
-	case dropped <= dropsTolerated || c.since < dropsEvery:
-		c.rise(dropped <= dropsTolerated)
-	default:
-		c.lower(limit, min(dropped, 1))
+	if c.cut && limit <= c.at {
+		c.base += dropsBase * (min(dropped, dropsBase) - c.base)
+		if c.cut = false; dropped <= dropsTolerated {
+			c.half = min(c.half, c.at)
+		}
 	}
+	few := dropped <= dropsTolerated+dropsMargin*c.base
+	if few || c.since < dropsEvery {
+		c.rise(few)
+		return
+	}
+	c.lower(limit, min(dropped-c.base, 1))
+	c.cut = true
 }
 
 // lower cuts the part by of what is in force.
 func (c *ceiling) lower(limit, by float64) {
-	if math.IsInf(c.at, 1) {
-		c.half = limit / 2
+	at := min(c.at, limit)
+	if c.at > c.least { // not what one outage does again and again
+		c.half = at / 2
 	}
-	c.at = max(min(c.at, limit)*(1-by), 1)
-	c.since = 0
+	c.at = max(at*(1-by), 1)
+	c.least, c.since, c.step = c.at, 0, dropsRise
 }
 
 // rise lets it come up, to nothing when it is far above where it came down.
 func (c *ceiling) rise(free bool) {
 	switch {
-	case math.IsInf(c.at, 1) || !free:
+	case math.IsInf(c.at, 1):
+	case !free:
+		c.step = dropsRise
 	case c.at < c.half:
 		c.at = max(2*c.at, c.at+1)
 	default:
-		c.at *= 1 + dropsRise
+		c.at *= 1 + c.step
+		c.step = min(c.step*dropsFaster, 1)
 	}
 	if c.at > 8*c.half {
 		c.at = math.Inf(1)
@@ -73,6 +101,7 @@ func (c *ceiling) pressed(level, limit float64) {
 		}
 		c.at = min(c.at, limit)
 	default:
+		c.step = dropsRise // pressure follows the limit too slowly for more
 		c.rise(true)
 	}
 }
