@@ -57,7 +57,7 @@ func TestDropsCut(t *testing.T) {
 	c.refused(0.9, 100, 0.5)
 	blocks := 0
 	for ; !math.IsInf(c.at, 1); blocks++ {
-		c.refused(0, 10, 0.5)
+		c.refused(0, 9, 0.5)
 	}
 	// From 10, by 5 % and then by 1.3 times as much each, to eight times 10: 1.05 x 1.065 x
 	// 1.085 x 1.11 x 1.14 x 1.19 x 1.24 x 1.31 x 1.41 x 1.53 = 5.9, and 1.69 more is above 8.
