@@ -21,8 +21,9 @@ import (
 type brake struct {
 	shared bool // said so: it works from the start and is never off
 
-	since, n, sum float64 // the window that is being filled: seconds, samples, seconds of service
-	cells         []share // the samples, rising
+	since, n, sum float64                           // the window that is being filled: seconds, samples, seconds of service
+	cells         []share                           // the samples, rising to within the width of one
+	each          func(time.Duration, float64) bool // put, made once: a loop would allocate it for each window
 
 	low, lowVar float64 // mean of the lowest quarter, smoothed, and its variance
 	free        float64 // what low is without a queue in the resource
@@ -30,7 +31,7 @@ type brake struct {
 
 	cap   float64 // of the limit; +Inf: none
 	from  float64 // the limit at the beginning of an episode; 0: none
-	first float64 // low at the beginning of it
+	first float64 // low near the beginning of it
 	took  float64 // the mean time then
 	held  float64 // seconds that a limit of a resource not known to be shared has been held
 
@@ -66,6 +67,10 @@ const (
 	// takes so long now.
 	relief = 0.15
 
+	// The wait that this is compared with is that at 85 % of the limit: what is known of
+	// it is smoothed, and at the beginning of a queue half of that is not yet in it.
+	settled = 0.85
+
 	// hold is for how long a limiter that may have its resource for itself does not rise
 	// once the wait in it is too long.
 	hold = 30.0
@@ -76,9 +81,10 @@ const (
 func (k *brake) add(w *Window, limit, cv, mean float64) {
 	k.since += w.Length.Seconds()
 	if w.Times != nil {
-		for at, n := range w.Times {
-			k.put(at, n)
+		if k.each == nil {
+			k.each = func(at time.Duration, n float64) bool { k.put(at, n); return true }
 		}
+		w.Times(k.each)
 	}
 	if k.n >= min(brakeMost, brakeSamples*max(1, cv*cv)) && k.since >= mean {
 		k.turn(w, limit)
@@ -188,6 +194,9 @@ func (k *brake) steer(inUse, mean, wait float64, tooMany, full bool, dt float64)
 		k.from, k.first, k.took = inUse, k.low, mean
 	}
 	k.cap = min(k.cap, 1.05*inUse) * math.Exp(-brakeFall*dt)
+	if k.cap > settled*k.from {
+		k.first, k.took = k.low, mean
+	}
 	if k.cap > k.from/2 {
 		return
 	}
