@@ -260,7 +260,7 @@ func (s *auto) top() float64 {
 func (s *auto) arm(current, bound int, why string) int {
 	s.left--
 	s.open[0].arm = true
-	if n := s.arms[s.left]; n <= bound {
+	if n := s.arms[s.left]; n < bound {
 		return s.move(current, n, "comparing")
 	}
 	return s.move(current, bound, why)

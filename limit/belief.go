@@ -112,7 +112,7 @@ func (b *belief) follow(x, y, se, dt float64) {
 		v := b.v[j] + driftS*driftS*dt
 		total := v + se*se
 		d := o - b.s[j]
-		like := math.Pow(1+d*d/(tails*total), -(tails+1)/2.0)
+		like := fade(d * d / (tails * total))
 		b.p[j] *= math.Sqrt(like + 0.01)
 		sum += b.p[j]
 		if d*d > 9*total {
@@ -197,6 +197,13 @@ func diffuse(q *[cells]float64, k float64) {
 	}
 }
 
+// fade is (1+u)^(-(tails+1)/2): the density of Student's t at u x tails squared standard errors,
+// over that at none. Half of the time of an update was the power.
+func fade(u float64) float64 {
+	q := 1 + u
+	return 1 / (q * q * q * q * math.Sqrt(q))
+}
+
 // update weighs the hypotheses by what was seen.
 func (b *belief) update(x, y, se, dt float64) {
 	jump := -math.Expm1(-hazardS * dt)
@@ -209,7 +216,7 @@ func (b *belief) update(x, y, se, dt float64) {
 		d := o - b.s[j]
 		u := d * d / (tails * total)
 		surprise += b.p[j] * d * d / total
-		g := (1 - jump) * math.Pow(1+u, -(tails+1)/2.0) / math.Sqrt(2*math.Pi*total)
+		g := (1 - jump) * fade(u) / math.Sqrt(2*math.Pi*total)
 		like := g + flat
 		b.p[j] *= like
 		sum += b.p[j]
