@@ -20,7 +20,7 @@ import (
 // A word packs all of its part, so that no two parts can disagree:
 //
 //	bit 63      open: slots may be returned here
-//	bits 21-62  admissions since the slots were lent
+//	bits 21-62  admissions since the slots were lent, and what they begin with: see begun
 //	bits 0-20   free slots; limit.Max is 2^20, so there is always room
 //
 // Closed is the word 0: no free slot to take, not open to return one.
@@ -42,9 +42,10 @@ import (
 //     caller takes the lock, recalls it, and finds it.
 type lent struct {
 	words [maxWords]word
-	deal  atomic.Uint64 // odd; which goroutine prefers which word
-	mask  uint32        // words in use - 1: all, or the first alone
-	size  int           // slots lent last; guarded by the limiter's lock
+	begun [maxWords]int64 // with what the admissions of a word begin; guarded by the limiter's lock
+	deal  atomic.Uint64   // odd; which goroutine prefers which word
+	mask  uint32          // words in use - 1: all, or the first alone
+	size  int             // slots lent last; guarded by the limiter's lock
 }
 
 // A word is written by every request: it has its cache lines to itself.
@@ -95,8 +96,9 @@ func (f *lent) collided(v uint64) {
 	}
 }
 
-// take takes a free slot. n counts the admissions before it since the loan, on
-// the same word, in its low bits.
+// take takes a free slot. n counts the admissions before it on the same word, in its low
+// bits, over all loans: where one request in k is timed, it is every k-th, and a loan that
+// ends often, with each request that fails, has no more of them timed than another.
 func (f *lent) take() (n uint64, ok bool) {
 	first := f.preferred()
 	for i := uint32(0); i <= f.mask; i++ {
@@ -128,7 +130,7 @@ func (f *lent) open(n int) {
 	f.size = n
 	words := int(f.mask) + 1
 	for i := range words {
-		f.words[i].Store(openBit | uint64((n+i)/words)) // the shares add up to n
+		f.words[i].Store(openBit | uint64(f.begun[i])<<freeBits | uint64((n+i)/words)) // the shares add up to n
 	}
 }
 
@@ -138,7 +140,12 @@ func (f *lent) close() (free int, admitted int64) {
 	for i := range f.mask + 1 {
 		v := f.words[i].Swap(0)
 		free += int(v & freeMask)
-		admitted += int64(v >> freeBits & admittedMax)
+		if v&openBit == 0 {
+			continue
+		}
+		n := int64(v >> freeBits & admittedMax)
+		admitted += n - f.begun[i]
+		f.begun[i] = n % maxSkip
 	}
 	return free, admitted
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/goodput/goodput/limit"
@@ -80,5 +81,34 @@ func TestUntimedSlotEndsOnce(t *testing.T) {
 		if _, ok := l.TryAcquire(); ok != (n < 3) {
 			t.Errorf("slot %d of 3: %v", n+1, ok)
 		}
+	}
+}
+
+// One request in k is timed on each word, however often the loan ends in between.
+func TestLoansThatEndDoNotHaveMoreTimed(t *testing.T) {
+	for _, every := range []int{1, 3, 10, 1_000_000} { // one in so many fails
+		synctest.Test(t, func(t *testing.T) { // no window ends, and one in maxSkip it is
+			l := untimed(50)
+			const n = 100 * maxSkip
+			timed := 0
+			for i := range n {
+				slot := mustAcquire(t, l)
+				if slot.start != 0 {
+					timed++
+				}
+				if i%every == 0 {
+					slot.Fail(errWork)
+				} else {
+					slot.Release()
+				}
+			}
+			if timed < n/maxSkip-maxWords || timed > n/maxSkip+maxWords {
+				t.Errorf("one in %d fails: %d of %d are timed, want one in %d", every, timed, n, maxSkip)
+			}
+			if s := l.Stats(); s.Arrivals != n {
+				t.Errorf("one in %d fails: %d arrivals, want %d", every, s.Arrivals, n)
+			}
+			checkEmpty(t, l)
+		})
 	}
 }

@@ -3,7 +3,6 @@ package goodput
 import (
 	"context"
 	"errors"
-	"math"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -146,103 +145,6 @@ func TestTheLawIsToldOfDrops(t *testing.T) {
 			checkEmpty(t, l)
 		})
 	}
-}
-
-// Where one request in eight is timed the ends of an epoch are comparable with what was
-// admitted in it: while nothing of it is left they are as many, and never more. The refused
-// ones are counted each.
-func TestEpochsAddUpWhenFewAreTimed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		law := spying(10_000)
-		l := New(Config{Limit: law, Objective: 400 * time.Millisecond})
-		const n, ms = 80_000, time.Millisecond
-		var wg sync.WaitGroup
-		send := func(i int) {
-			wg.Go(func() {
-				slot, err := l.Acquire(context.Background())
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				time.Sleep(time.Duration(1+i%20) * ms)
-				if i%10 == 0 {
-					slot.Dropped()
-					return
-				}
-				slot.Release()
-			})
-		}
-		second := func(mark bool) {
-			law.notes.Lock()
-			law.notes.mark = mark
-			law.notes.Unlock()
-			for i := range n {
-				if i%(n/1000) == 0 {
-					time.Sleep(ms)
-				}
-				send(i)
-			}
-			wg.Wait()
-			window(l)
-		}
-		second(false)
-		all, _ := law.notes.told()
-		// All of the first window are timed, and of the rest one in eight.
-		if timed := n/20 + n/8; all.Ended != n || all.Dropped != n/10 || all.Samples > timed {
-			t.Errorf("%d ended, %d of them dropped, %d timed; want %d, %d, at most %d", all.Ended, all.Dropped, all.Samples, n, n/10, timed)
-		}
-		if e := all.Epochs[0]; e.Admitted != n || e.Ended < n-1 || e.Ended > n+1 || e.Dropped != n/10 {
-			t.Errorf("of the epoch %v were admitted, %v ended, %v dropped", e.Admitted, e.Ended, e.Dropped)
-		}
-		second(true) // an epoch a window: 50 ms, with 10 ms of work from the one before
-		_, each := law.notes.told()
-		for _, w := range each {
-			if w.Epochs[1].Admitted < n/40 { // not a whole window
-				continue
-			}
-			// All of the one before has ended: that took 20 ms, and the window 50. Of 4000 250
-			// or 500 are timed, and which of the ends near its edges are is chance: the
-			// standard error is 1.2 % of 19 epochs measured, and four of it are 5 %.
-			e := w.Epochs[1]
-			if e.Ended < 0.95*e.Admitted || e.Ended > 1.05*e.Admitted {
-				t.Errorf("of the epoch before %v were admitted, %v ended", e.Admitted, e.Ended)
-			}
-		}
-	})
-}
-
-// In an overload everybody waits, and who has waited is timed, at whatever rate: those stand
-// for themselves, although one in four of those that find a free slot is timed.
-func TestEpochsAddUpInAnOverload(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		law := spying(20)
-		l := New(Config{Limit: law, Objective: 50 * time.Millisecond})
-		law.notes.mark = true
-		const us = time.Microsecond
-		for i := range 30_000 { // 60,000/s, three times what 20 slots of 1 ms serve
-			if i%3 == 0 {
-				time.Sleep(50 * us)
-			}
-			go func() {
-				if slot, err := l.Acquire(context.Background()); err == nil {
-					time.Sleep(time.Duration(500+i%1000) * us)
-					slot.Release()
-				}
-			}()
-		}
-		if k := l.rec.mask.Load() + 1; k < 2 {
-			t.Errorf("one in %d is timed", k)
-		}
-		_, each := law.notes.told()
-		for _, w := range each[1:] {
-			// One may have been admitted at the very instant of the mark.
-			if e := w.Epochs[1]; math.Abs(e.Ended-e.Admitted) > 1.01 {
-				t.Errorf("of the epoch before %v were admitted, %v ended", e.Admitted, e.Ended)
-			}
-		}
-		time.Sleep(time.Second)
-		checkEmpty(t, l)
-	})
 }
 
 // A process that stood still for 5 s has a quiet spell of 5 s, wherever the standstill fell
