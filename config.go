@@ -17,15 +17,15 @@ const DefaultName = "default"
 const maxName = 128
 
 // A Config describes one limiter. The zero value of each field means its
-// documented default; nothing means unlimited. Only Limit is required, and most
-// callers set Objective as well and nothing else.
+// documented default; nothing means unlimited. Most callers set Objective, and Limit
+// where the size of the resource is known, and nothing else.
 type Config struct {
 	// Name names the limiter in refusals, logs and metrics: at most 128 bytes
 	// and no control characters. Default "default".
 	Name string
 
 	// Limit is the law of the limit, in units of cost: limit.Fixed(60) for a
-	// resource whose size is known. Required.
+	// resource whose size is known and stays. Default limit.Auto{}, which finds it.
 	Limit limit.Law
 
 	// Pressure is an extra brake for a service whose bottleneck is the processor: a law
@@ -195,6 +195,7 @@ func newSettings(cfg Config) *settings {
 	}
 	cfg = cfg.own()
 	d := cfg.core().WithDefaults()
+	cfg.Limit = d.Limit
 	var rows map[string]int
 	if t := cfg.Tenants; t != nil {
 		rows = make(map[string]int, len(t.Rows))

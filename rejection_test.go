@@ -166,7 +166,7 @@ func TestJitterStaysInItsBounds(t *testing.T) {
 
 func TestValidateSaysWhatIsWrong(t *testing.T) {
 	for want, cfg := range map[string]Config{
-		"limit is missing":    {},
+		"from 7 of the auto ": {Limit: limit.Auto{From: 7, Max: 5}},
 		"too long":            {Name: strings.Repeat("x", 200), Limit: limit.Fixed(1)},
 		"cannot be printed":   {Name: "a\nb", Limit: limit.Fixed(1)},
 		"objective -1s":       {Limit: limit.Fixed(1), Objective: -time.Second},

@@ -286,8 +286,8 @@ func TestReconfigureKeepsWhoWaitsAndWhoRuns(t *testing.T) {
 		if err := l.Reconfigure(Config{Limit: limit.Fixed(1), Observe: true}); err == nil {
 			t.Error("a change to observe mode was taken")
 		}
-		if err := l.Reconfigure(Config{}); err == nil {
-			t.Error("a configuration without a limit was taken")
+		if err := l.Reconfigure(Config{Limit: limit.Fixed(-1)}); err == nil {
+			t.Error("a configuration with a limit below 0 was taken")
 		}
 		slot.Release()
 		synctest.Wait()

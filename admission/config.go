@@ -29,7 +29,7 @@ const (
 // A Config describes one limiter. The zero value of each field means its
 // default; nothing means unlimited.
 type Config struct {
-	// Limit is the law of the limit. Required.
+	// Limit is the law of the limit. Default limit.Auto{}, which finds it.
 	Limit limit.Law
 
 	// Seed is what is random in the law follows from: the instances of a service should
@@ -98,7 +98,7 @@ type Config struct {
 // contradicts another, or nil.
 func (c Config) Validate() error {
 	if c.Limit == nil {
-		return fmt.Errorf("limit is missing: say limit.Fixed(n), the units of cost that may run at once")
+		c.Limit = limit.Auto{}
 	}
 	if !isComparable(c.Limit) {
 		return fmt.Errorf("limit %T cannot be compared with ==: a law must not hold slices, maps or functions", c.Limit)
@@ -162,6 +162,9 @@ func (c Config) Validate() error {
 
 // WithDefaults returns c with every zero field set to its default.
 func (c Config) WithDefaults() Config {
+	if c.Limit == nil {
+		c.Limit = limit.Auto{}
+	}
 	def(&c.Objective, DefaultObjective)
 	def(&c.Percentile, DefaultPercentile)
 	def(&c.MaxItems, DefaultMaxItems)

@@ -105,6 +105,7 @@ func New(cfg Config) (*Core, error) {
 		return nil, err
 	}
 	c := &Core{order: FIFO, stood: Never, others: -tightHolds * MaxObjective, idleness: idleness{factor: 1}}
+	cfg = cfg.WithDefaults()
 	c.limit, _ = cfg.Limit.Start() // Validate has seen it succeed
 	c.tide.open[1].taken.tag--     // there was none before the first
 	c.times = c.each
@@ -455,6 +456,7 @@ func (c *Core) Reconfigure(now time.Duration, cfg Config) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
+	cfg = cfg.WithDefaults()
 	c.enter(now)
 	n := c.limit
 	if cfg.Limit != c.cfg.Limit {

@@ -65,7 +65,6 @@ func TestValidate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, break1 := range map[string]func(*Config){
-		"limit is missing":          func(c *Config) { c.Limit = nil },
 		"limit -1 is out of range":  func(c *Config) { c.Limit = limit.Fixed(-1) },
 		"objective -1s is out":      func(c *Config) { c.Objective = -time.Second },
 		"objective 1µs is out":      func(c *Config) { c.Objective = time.Microsecond },

@@ -45,7 +45,7 @@ func (t *Tier) slots() int {
 	}
 	n := max(t.Instances, 1)
 	if c := t.cores(); c != nil {
-		start, _ := c.Limit.Start()
+		start, _ := c.WithDefaults().Limit.Start()
 		return n * start
 	}
 	return n * max(t.Policy.Baseline.Limit, 0)
