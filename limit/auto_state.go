@@ -25,6 +25,8 @@ type auto struct {
 	cvSum    float64  // for the coefficient of variation: a decayed sum of its square
 	cvN      float64  // and of the samples
 	home     float64  // the part of the time in flight that is the service's own, smoothed
+	held     float64  // the time in flight, of what is not refused: seconds, smoothed
+	served   float64  // units that do not end refused, a second, smoothed
 	quiet    float64  // the longest time of a window without an end, seconds, smoothed
 	pressure float64  // the most of the current block
 	judged   float64  // the limit of the latest full block that was judged; 0: none
@@ -59,6 +61,8 @@ const (
 	warm       = 16
 	mostNeeded = 400 // admissions, however much service times vary
 	patience   = 20  // mean times after which a block ends even if that before it has not
+
+	servedFor = 0.5 // seconds
 
 	// A block of n samples has a relative standard error of CV / sqrt(n); more than 40 % says
 	// nothing.
@@ -128,6 +132,10 @@ func (s *auto) watch(w *Window) {
 		s.home += 0.1 * (w.Own.Seconds()/w.Mean.Seconds() - s.home)
 		s.home = min(max(s.home, 0), 1)
 		s.belief.home = max(s.home, 0.05)
+		if s.held == 0 {
+			s.held = w.Mean.Seconds()
+		}
+		s.held += 0.1 * (w.Mean.Seconds() - s.held)
 	}
 	s.pressure = max(s.pressure, w.Pressure)
 	if s.took == 0 {
@@ -161,11 +169,17 @@ func (s *auto) over(w *Window) bool {
 	return s.took > 0 && length >= patience*s.took || length > 10*w.Objective.Seconds()
 }
 
-// refused looks at what the resource refused of a block.
+// refused looks at what the resource refused of a block. Who is refused has the slot for a
+// moment: so it is not that part of what ends that was too many in use, but what is
+// left of the limit beside those that were served, the rate of them times the time of each.
 func (s *auto) refused(b *Epoch) {
-	if b.Ended > 0 && b.Admitted > 0 {
-		s.drops.refused(b.Dropped/b.Ended, s.open[1].limit, b.Length.Seconds())
+	if !(b.Ended > 0 && b.Admitted > 0 && b.Length > 0 && b.Dropped >= 0) {
+		return
 	}
+	dropped, length, n := b.Dropped/b.Ended, b.Length.Seconds(), s.open[1].limit
+	rate := max(b.Admitted-b.Dropped, 0) / length
+	s.served += (1 - math.Exp(-length/servedFor)) * (rate - s.served) // 20 in a block vary by 22 %
+	s.drops.refused(dropped, min(dropped, max(1-s.served*s.held/n, 0)), n, length)
 }
 
 // judge takes what a block shows.

@@ -16,6 +16,7 @@ type ceiling struct {
 	// smoothed. cut: nothing of what was admitted since the last one has been judged.
 	base float64
 	cut  bool
+	good float64 // the limit of the latest block of which little was refused; 0: that is no longer true
 }
 
 const (
@@ -23,7 +24,8 @@ const (
 	// in any restart.
 	dropsTolerated = 0.02
 
-	// The limit is cut by the part that was refused, at most every two seconds. A
+	// The limit is cut by the part that is too much, but not below one at which just now little was
+	// refused, and at most every two seconds. A
 	// resource of which one of ten parts is dead refuses a tenth whatever the limit is, and
 	// cut after cut would lead to nothing: so the part that is still refused after a cut is
 	// tolerated, and half as much again for chance, as long as it is so. But at most half of
@@ -32,7 +34,8 @@ const (
 	dropsMargin = 1.5
 	dropsBase   = 0.5 // at the most, and the part of base that is from the latest cut
 
-	// Where a cut has helped the limit is about right, and it rises by 5 % of itself a block,
+	// Where a cut has helped the limit is about right. It stays for those two seconds, since one unit
+	// too many has much refused: who is refused has it for a moment. Then it rises by 5 % of itself a block,
 	// and by 30 % more of that with each that is free of refusals, to a doubling. Where it
 	// has not, there was an outage, and when that is over it doubles.
 	dropsRise   = 0.05
@@ -45,8 +48,8 @@ const (
 )
 
 // refused takes a block of that limit, in which the part dropped of what ended was refused by
-// the resource.
-func (c *ceiling) refused(dropped, limit, dt float64) {
+// the resource, and the part over of the limit was too much.
+func (c *ceiling) refused(dropped, over, limit, dt float64) {
 	c.since += dt
 	if c.cut && limit <= c.at {
 		c.base += dropsBase * (min(dropped, dropsBase) - c.base)
@@ -55,12 +58,25 @@ func (c *ceiling) refused(dropped, limit, dt float64) {
 		}
 	}
 	few := dropped <= dropsTolerated+dropsMargin*c.base
-	if few || c.since < dropsEvery {
-		c.rise(few)
-		return
+	switch {
+	case few:
+		c.good = limit
+	case limit <= c.good:
+		c.good = 0
 	}
-	c.lower(limit, min(dropped-c.base, 1))
-	c.cut = true
+	switch {
+	case few && (c.since >= dropsEvery || c.at < c.half):
+		c.rise(true)
+	case few: // what helped stays for a while
+	case c.since < dropsEvery:
+		c.rise(false)
+	default:
+		good := min(c.good, c.at, limit)
+		c.lower(limit, min(dropped-c.base, over, 1))
+		c.cut = c.at >= good // what a smaller cut leaves says nothing
+		c.at = max(c.at, good)
+		c.least = c.at
+	}
 }
 
 // lower cuts the part by of what is in force.

@@ -15,7 +15,7 @@ type refusal struct{ dropped, limit, want float64 }
 func (c *ceiling) script(t *testing.T, name string, blocks ...refusal) {
 	t.Helper()
 	for i, b := range blocks {
-		if c.refused(b.dropped, b.limit, 0.5); math.Abs(c.at-b.want) > 1e-9 && c.at != b.want {
+		if c.refused(b.dropped, b.dropped, b.limit, 0.5); math.Abs(c.at-b.want) > 1e-9 && c.at != b.want {
 			t.Fatalf("%s, block %d, %v refused at %v: %v, want %v", name, i, b.dropped, b.limit, c.at, b.want)
 		}
 	}
@@ -26,15 +26,21 @@ func TestDropsCut(t *testing.T) {
 	c := open()
 	c.script(t, "a cut that helps",
 		refusal{0.02, 100, math.Inf(1)}, // as many as a restart refuses
-		refusal{0.4, 100, 60},           // the part that was refused
+		refusal{0.4, 100, 60},           // the part that was too much
 		refusal{0.4, 100, 60},           // what was admitted before: no second cut
-		refusal{0, 60, 63},              // by 5 %, since 60 are right
-		refusal{0, 60, 63 * 1.065},      // by more, as long as nothing is refused
-		refusal{0.1, 67, 67 * 0.9},      // and 2 s have passed
-		refusal{0.1, 67, 67 * 0.9},
-		refusal{0.1, 60, 67 * 0.9},          // a tenth after the cut too: half of that is the base,
-		refusal{0.096, 60, 67 * 0.9},        // and 2 % and .075 are tolerated
-		refusal{0.094, 60, 67 * 0.9 * 1.05}, //
+		refusal{0, 60, 60},              // it helped, and stays for two seconds
+		refusal{0, 60, 60},
+		refusal{0, 60, 63},         // by 5 %, since 60 are right
+		refusal{0, 63, 63 * 1.065}, // by more, as long as nothing is refused
+		refusal{0.1, 67, 63},       // 2 s after the last; a tenth is too much, but 63 were not
+		refusal{0.1, 67, 63},
+		refusal{0.1, 63, 63}, // 63 are too many as well
+		refusal{0.1, 63, 63},
+		refusal{0.2, 63, 50.4},  // 2 s
+		refusal{0.13, 50, 50.4}, // so much is left after a cut: half of it is the base, and 2 % and .0975 are tolerated
+		refusal{0.11, 50, 50.4},
+		refusal{0.11, 50, 50.4},
+		refusal{0.11, 50, 50.4 * 1.05},
 	)
 	c = open()
 	c.script(t, "an outage",
@@ -54,15 +60,15 @@ func TestDropsCut(t *testing.T) {
 		refusal{0.9, 30, 30 * (1 - 0.9 + 0.375)}, // what is in force is cut, if it is less
 	)
 	c = open()
-	c.refused(0.9, 100, 0.5)
+	c.refused(0.9, 0.9, 100, 0.5)
 	blocks := 0
 	for ; !math.IsInf(c.at, 1); blocks++ {
-		c.refused(0, 9, 0.5)
+		c.refused(0, 0, 9, 0.5)
 	}
 	// From 10, by 5 % and then by 1.3 times as much each, to eight times 10: 1.05 x 1.065 x
 	// 1.085 x 1.11 x 1.14 x 1.19 x 1.24 x 1.31 x 1.41 x 1.53 = 5.9, and 1.69 more is above 8.
-	if blocks != 11 {
-		t.Errorf("it is gone after %d blocks, want 11", blocks)
+	if blocks != 3+11 { // and it stays for 2 s at first
+		t.Errorf("it is gone after %d blocks, want 14", blocks)
 	}
 }
 
@@ -84,7 +90,7 @@ func TestDropsThatAreNoReasonDoNotSpiral(t *testing.T) {
 				if seed > 0 { // seed 0 is that it never varies
 					share += math.Sqrt(c.dropped*(1-c.dropped)/limit) * r.NormFloat64()
 				}
-				k.refused(max(share, 0), before, c.block) // a block is judged when the next is over
+				k.refused(max(share, 0), max(share, 0), before, c.block) // a block is judged when the next is over
 				before, limit = limit, math.Floor(min(k.at, 60))
 				sum += limit / 60
 			}
@@ -105,7 +111,7 @@ func TestDropsFindTheLimit(t *testing.T) {
 		limit, before := 200.0, 200.0
 		for range int(120 / block) {
 			share := max(0, 1-60/before)
-			k.refused(share, before, block)
+			k.refused(share, share, before, block)
 			before, limit = limit, math.Floor(min(k.at, 200))
 			sum, lost, n = sum+limit, lost+share, n+1
 		}

@@ -54,7 +54,8 @@ type call struct {
 	left       *call // the list of what is in an instance, kept where it can be killed
 	right      *call
 
-	pending, came, need, sent int // of its fan-out
+	pending, came, need, sent int  // of its fan-out
+	shed                      bool // the latest of it that came to nothing was refused: if c fails, the next tier had no room
 }
 
 // A who is what a request says of itself in each of its attempts, and where it is

@@ -132,6 +132,14 @@ func (w *world) miss(c *call, hint time.Duration) {
 	w.report(c, false)
 }
 
+// blame notes in the parent of c, if that waits, what came of c: it was refused, or it failed.
+// Of several, what came of the latest is what the parent fails with.
+func (w *world) blame(c *call, refused bool) {
+	if c.awaited() {
+		c.parent.shed = refused
+	}
+}
+
 // report tells the parent of c, if it is still there, what became of c.
 func (w *world) report(c *call, ok bool) {
 	p, awaited := c.parent, c.awaited()

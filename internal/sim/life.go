@@ -346,6 +346,7 @@ func (w *world) conclude(c *call, ok bool) {
 		if c.state == spreads && w.tiers[t.Next.Tier].limits() { // its sub-requests meet limiters of their own
 			m.Elsewhere = w.now - c.parted
 		}
+		m.Dropped = !ok && c.shed
 		o, charge := admission.Failed, 0
 		switch {
 		case c.class.Told.Uncorrected:
@@ -377,6 +378,7 @@ func (w *world) conclude(c *call, ok bool) {
 		w.report(c, true)
 		return
 	default:
+		w.blame(c, false)
 		w.miss(c, -1)
 		return
 	}
@@ -410,6 +412,7 @@ func (w *world) refuseUntil(c *call, why admission.Reason, quota time.Duration) 
 	}
 	w.notes(c, false)
 	if c.parent != nil {
+		w.blame(c, true)
 		w.miss(c, hint)
 		return
 	}
