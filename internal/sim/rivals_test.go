@@ -143,10 +143,10 @@ func TestPublishedFromCold(t *testing.T) {
 		runs         int
 		first, later float64
 	}{
-		{rival{"aimd", limit.AIMD{}}, 2, 0.49, 1},
+		{rival{"aimd", limit.AIMD{}}, 4, 0.485, 1},
 		// .3 to 1, from run to run.
-		{rival{"vegas", limit.Vegas{}}, 6, 0.53, 0.8},
-		{rival{"gradient2", limit.Gradient2{}}, 2, 0.45, 1},
+		{rival{"vegas", limit.Vegas{}}, 12, 0.48, 0.78},
+		{rival{"gradient2", limit.Gradient2{}}, 4, 0.45, 1},
 	} {
 		s := c.rival.benchmark(3, exponential50, 90*time.Second)
 		e := over(t, s, c.runs, ended(0, 20, capacity), ended(70, 90, capacity))
