@@ -126,6 +126,8 @@ func TestEpochsAddUpInAnOverload(t *testing.T) {
 		}
 		_, each := law.notes.told()
 		time.Sleep(time.Second)    // the last have been served, and nobody writes any more
+		mu.Lock()
+		defer mu.Unlock()
 		var marks [3]time.Duration // the latest three, one after each window
 		for _, w := range each {
 			marks = [3]time.Duration{marks[1], marks[2], marks[2] + w.Length}
