@@ -125,7 +125,7 @@ func TestEpochsAddUpInAnOverload(t *testing.T) {
 			t.Errorf("one in %d is timed, want one in 2 or 4", k)
 		}
 		_, each := law.notes.told()
-		time.Sleep(time.Second)    // the last have been served, and nobody writes any more
+		time.Sleep(time.Second) // the last have been served, and nobody writes any more
 		mu.Lock()
 		defer mu.Unlock()
 		var marks [3]time.Duration // the latest three, one after each window
