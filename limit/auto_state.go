@@ -111,6 +111,7 @@ func (a Auto) Begin(seed uint64) State {
 // the next.
 func (s *auto) Next(current int, w *Window) Move {
 	s.watch(w)
+	s.open[0].limit = float64(current) // the core may not have gone all of the way
 	s.brake.add(w, float64(current), s.cv(), s.took)
 	if !s.over(w) {
 		return Move{Limit: s.clamp(current), Search: s.search}
