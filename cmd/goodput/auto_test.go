@@ -98,7 +98,9 @@ func TestObserveNeedsANumber(t *testing.T) {
 // The first line of the log has where the limit begins, and what may move it.
 func TestServeSaysWhoseLimit(t *testing.T) {
 	upstream, _ := backend(t, hello)
-	for flag, law := range map[string]string{"3": "fixed(3)", "auto:from=3,max=5": "auto", "vegas:from=3": "vegas"} {
+	for flag, law := range map[string]string{
+		"3": "fixed(3)", "auto:from=3,max=5": "auto(from 3, max 5)", "auto:max=3,shared=true": "auto(max 3, shared)", "vegas:from=3": "vegas",
+	} {
 		p := serve(t, upstream, "--limit", flag)
 		if line := p.said("serving")[0]; line["law"] != law || line["limit"] != 3.0 {
 			t.Errorf("--limit %s: the log says %v", flag, line)

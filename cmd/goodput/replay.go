@@ -26,7 +26,7 @@ import (
 type replayCmd struct {
 	Logs []string `arg:"" name:"log" help:"Access logs or traces, plain or gzip, any number; - is stdin."`
 
-	Limit     policy.Limit `env:"-" required:"" placeholder:"LIMIT" help:"Requests that run at once: a number, or auto, which finds it and needs --slots."`
+	Limit     policy.Limit `env:"-" required:"" placeholder:"LIMIT" help:"Requests that run at once: a number, or auto, which finds it and needs --slots; auto:min=2,max=200,shared=true has all that it can be told."`
 	Slots     flags.Count  `env:"-" placeholder:"N" help:"Requests that the service can really run at once, whatever the limit (the limit)."`
 	Objective flags.Span   `env:"-" placeholder:"DURATION" default:"1s" help:"Latency that the p99 of admitted requests must meet (${default})."`
 	Deadline  flags.Span   `env:"-" placeholder:"DURATION" help:"When the callers stop caring (they never do, and the objective is what in time means)."`

@@ -190,7 +190,7 @@ func TestReplayKnobs(t *testing.T) {
 	_, before, _ := command(base...)
 	for _, c := range []string{
 		"--limit 12", "--objective 1s", "--deadline 100ms", "--load 2", "--depth 3", "--spread 0s", "--policies lifo",
-		"--class all=*,cost=2", "--slots 6", "--limit auto --slots 9", "--limit auto:max=5 --slots 9",
+		"--class all=*,cost=2", "--slots 6", "--limit auto --slots 9", "--limit auto:max=5 --slots 9", "--limit auto:shared=true --slots 9",
 	} {
 		code, after, stderr := command(append(base, strings.Fields(c)...)...)
 		if code != exitOK || after == before {

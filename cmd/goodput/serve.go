@@ -27,7 +27,7 @@ import (
 // serveCmd protects a service.
 type serveCmd struct {
 	Upstream  string        `placeholder:"URL" help:"The service to protect: http://, https:// or h2c://. Required."`
-	Limit     policy.Limit  `placeholder:"LIMIT" default:"auto" help:"Requests that the service runs at once: auto finds how many it can, auto:min=10,max=200 does so within bounds, 60 is a number that you know (${default}). See above for when to give one."`
+	Limit     policy.Limit  `placeholder:"LIMIT" default:"auto" help:"Requests that the service runs at once: auto finds how many it can, auto:min=10,max=200 does so within bounds, auto:shared=true where others send to the service as well, 60 is a number that you know (${default}). See above for when to give one."`
 	Objective flags.Span    `placeholder:"DURATION" default:"1s" help:"Latency that 99% of the admitted requests must meet, waiting included. It sizes the queue (${default})."`
 	Listen    flags.Address `placeholder:"ADDRESS" default:":8080" help:"Where clients connect, in HTTP/1.1 or HTTP/2 without TLS (${default})."`
 	Admin     flags.Address `placeholder:"ADDRESS" default:"127.0.0.1:8431" help:"Where probes, metrics and state are, or off (${default})."`
@@ -59,7 +59,7 @@ How many run at once is found while it runs, from how the service answers: wheth
   - where so few requests come that there is little to learn from;
   - with --observe: where everything runs at once, nothing shows what a limit would do, and auto stays where it begins.
 
-Bounds, and where it begins, are written behind the law: with --limit auto:from=100,max=200 never more than 200 are in flight. The laws of others are there to compare: aimd, vegas and gradient2.`
+Bounds, and where it begins, are written behind the law: with --limit auto:from=100,max=200 never more than 200 are in flight. Where others send to the service as well, this program on other machines among them, say --limit auto:shared=true: it begins with 4, rises slowly, and falls when the fastest answers show a queue in the service; a limit of auto alone, which sees its own effect and no other, would go far beyond what the service can do. The laws of others are there to compare: aimd, vegas and gradient2.`
 }
 
 // Validate is called by kong and states what is wrong in one sentence.

@@ -17,12 +17,14 @@ import (
 //	limit: 60
 //	limit: auto
 //	limit: {law: auto, from: 50, min: 10, max: 200}
+//	limit: {law: auto, shared: true}
 //
 // and on a command line, where braces and spaces would need quotes,
 //
 //	--limit 60
 //	--limit auto
 //	--limit auto:from=50,min=10,max=200
+//	--limit auto:shared=true
 //
 // are the same: the second form is read as the first one.
 
@@ -35,6 +37,7 @@ var laws = []struct {
 	{"auto", func(m *strictyaml.Map) limit.Law {
 		var l limit.Auto
 		units(m, &l.From, &l.Min, &l.Max)
+		set(&l.Shared, m.Get("shared"), strictyaml.Node.Bool)
 		return l
 	}},
 	{"aimd", func(m *strictyaml.Map) limit.Law {

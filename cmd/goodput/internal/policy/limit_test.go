@@ -23,6 +23,9 @@ func TestLimitForms(t *testing.T) {
 		{"{law: auto, max: 200}", "auto:max=200", limit.Auto{Max: 200}, 0},
 		{"{law: auto, from: 20, min: 1, max: 1000}", "auto:from=20,min=1,max=1000", limit.Auto{From: 20, Min: 1, Max: 1000}, 0},
 		{"{law: auto, min: 3, from: 3, max: 3}", "auto:min=3,from=3,max=3", limit.Auto{From: 3, Min: 3, Max: 3}, 0},
+		{"{law: auto, shared: true}", "auto:shared=true", limit.Auto{Shared: true}, 0},
+		{"{law: auto, shared: false}", "auto:shared=false", limit.Auto{}, 0},
+		{"{law: auto, max: 40, shared: true}", "auto:max=40,shared=true", limit.Auto{Max: 40, Shared: true}, 0},
 		{"aimd", "aimd", limit.AIMD{}, 0},
 		{
 			"{law: aimd, from: 30, min: 10, max: 90, backoff: 0.8, timeout: 2s, window: 500ms}",
@@ -52,6 +55,22 @@ func TestLimitForms(t *testing.T) {
 		var l Limit
 		if err := l.UnmarshalText([]byte(c.flag)); err != nil || l.Law != c.want || l.String() != c.flag || l.Fixed() != c.number {
 			t.Errorf("--limit %s is %#v, %v, %d, %v", c.flag, l.Law, l, l.Fixed(), err)
+		}
+	}
+}
+
+// Of a resource that others use as well the limit begins lower, unless it is told where to.
+func TestSharedBegins(t *testing.T) {
+	for flag, want := range map[string]int{
+		"auto": 20, "auto:shared=false": 20, "auto:shared=true": 4, "auto:shared=true,from=9": 9, "auto:shared=true,max=3": 3,
+	} {
+		var l Limit
+		if err := l.UnmarshalText([]byte(flag)); err != nil {
+			t.Errorf("--limit %s: %v", flag, err)
+			continue
+		}
+		if n, err := l.Law.Start(); err != nil || n != want {
+			t.Errorf("--limit %s begins at %d, %v, want %d", flag, n, err, want)
 		}
 	}
 }
@@ -92,7 +111,12 @@ func TestWrongLimit_C041_C036(t *testing.T) {
 		"{law: auto, max: 1.5}":                 {`max "1.5" is not a whole number`},
 		"{law: auto, max:}":                     {"max has no value"},
 		"{law: auto, maximum: 3}":               {"maximum is unknown"},
-		"{law: vegas, alpha: 5, beta: 4}":       {"beta"}, // the library knows
+		"{law: auto, shared: yes}":              {`shared "yes" is neither true nor false`},
+		"{law: auto, shared: 4}":                {`shared "4" is neither true nor false`},
+		`{law: auto, shared: "true"}`:           {`shared "true" is text`},
+		"{law: auto, shared:}":                  {"shared has no value"},
+		"{law: aimd, shared: true}":             {"shared is unknown"}, // it has no such thing
+		"{law: vegas, alpha: 5, beta: 4}":       {"beta"},              // the library knows
 		"{law: aimd, backoff: 1}":               {`backoff "1" is not a number of 0.5 to 0.99`},
 		"{law: aimd, alpha: 3}":                 {"alpha is unknown: backoff, from, law, max, min, timeout or window"},
 		"{law: atuo}":                           {`law "atuo" is unknown, did you mean auto?`},
@@ -139,6 +163,9 @@ func TestWrongLimit_C041_C036(t *testing.T) {
 		"auto:max=a:b":              `is not a constant`,
 		"auto:max=0":                `max "0" is not a whole number of 1 to 1048576`,
 		"auto:top=200":              `top is unknown`,
+		"auto:shared":               `"shared" of "auto:shared" is not a constant with a value, such as max=200`,
+		"auto:shared=1":             `shared "1" is neither true nor false`,
+		"aimd:shared=true":          `shared is unknown`,
 		"auto:max=3,max=4":          `max`,
 		"auto:law=auto":             `law`,
 		"auto:min=50,max=20":        `min 50 of the auto limit is above its max 20`,
@@ -162,7 +189,7 @@ func TestWrongLimit_C041_C036(t *testing.T) {
 
 // Whatever the text is, a flag is a law that the library takes, or one sentence.
 func FuzzLimit(f *testing.F) {
-	for _, s := range []string{"60", "auto", "auto:max=200", "auto:from=1,min=1,max=1", "auto:max=~", "null", "a:b=.", "%=:,"} {
+	for _, s := range []string{"60", "auto", "auto:max=200", "auto:from=1,min=1,max=1", "auto:max=~", "auto:shared=true", "null", "a:b=.", "%=:,"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
