@@ -3,6 +3,7 @@ package goodput
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"sync/atomic"
 )
@@ -18,7 +19,8 @@ import (
 // else; one that panics is not asked again and counts as absent. One signal may serve many
 // limiters: its methods are called concurrently.
 //
-// If it has a method Validate() error, Config.Validate calls that.
+// If it has a method Validate() error, Config.Validate calls that, and refuses a signal
+// whose Validate panics, as that of a nil *pressure.CGroup does.
 type Signal interface {
 	// Level returns 0 for no pressure, 1 at what somebody said is too much, and beyond. It
 	// is called once in a window, every 5 to 100 ms, and is about the time since it was
@@ -41,7 +43,7 @@ type gauge struct {
 	signal Signal
 	busy   atomic.Bool            // whoever finds it set makes do with the last level
 	last   atomic.Uint64          // bits of the level; NaN where nothing is known
-	fault  atomic.Pointer[string] // of the panic, after which the signal is not asked again
+	fault  atomic.Pointer[string] // of the panic, after which the signal is not asked again and last is void
 }
 
 func newGauge(s Signal) *gauge {
@@ -70,7 +72,6 @@ func (g *gauge) ask() {
 		if r := recover(); r != nil {
 			// The slot of a request that is just being admitted would be lost with it.
 			g.fail(r)
-			level = math.NaN()
 		}
 		g.last.Store(math.Float64bits(level))
 		g.busy.Store(false)
@@ -85,8 +86,12 @@ func (g *gauge) fail(r any) {
 	g.fault.Store(&s)
 }
 
-// level returns the last level, 0 and false where nothing is known.
+// level returns the last level, 0 and false where nothing is known. It looks at fault as
+// well as at last: words may panic while somebody is about to replace the level.
 func (g *gauge) level() (level float64, ok bool) {
+	if g.fault.Load() != nil {
+		return 0, false
+	}
 	if v := math.Float64frombits(g.last.Load()); v >= 0 {
 		return v, true
 	}
@@ -128,18 +133,35 @@ func (g *gauge) tell(s *Stats) {
 	if g == nil {
 		return
 	}
+	says := g.words() // first: if it panics there is no level
 	level, ok := g.level()
-	s.Pressure, s.PressureAbsent, s.PressureSays = level, !ok, g.words()
+	s.Pressure, s.PressureAbsent, s.PressureSays = level, !ok, says
 }
 
-// validSignal returns what a signal says about its own fields.
-func validSignal(s Signal) error {
+// validSignal returns what a signal says about its own fields. If it panics instead, that is
+// the sentence: whoever validates a configuration from outside expects one.
+func validSignal(s Signal) (err error) {
 	v, ok := s.(interface{ Validate() error })
 	if !ok {
 		return nil
 	}
+	defer func() {
+		switch r := recover(); {
+		case r == nil:
+		case isNilPointer(s):
+			err = fmt.Errorf("pressure %T is nil: leave it out for none", s)
+		default:
+			err = fmt.Errorf("pressure %T panics when it is validated: %s", s, oneLine(fmt.Sprint(r)))
+		}
+	}()
 	if err := v.Validate(); err != nil {
 		return fmt.Errorf("pressure: %w", err)
 	}
 	return nil
+}
+
+// isNilPointer reports whether s is, as an interface, more than nil, but points to nothing.
+func isNilPointer(s Signal) bool {
+	v := reflect.ValueOf(s)
+	return v.Kind() == reflect.Pointer && v.IsNil()
 }

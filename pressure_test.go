@@ -295,6 +295,70 @@ func TestPressureNilPointer(t *testing.T) {
 	})
 }
 
+// A wordless signal has a level and panics as soon as it is to say more.
+type wordless struct{ *steered }
+
+func (w wordless) String() string { panic("no words") }
+
+// A signal that panics when it is asked for words is broken as a whole: the level that it
+// gave before is in force no longer, not even in the Stats that found it out, and not if it
+// was being asked for a level meanwhile.
+func TestPressureWordsPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const want = "it panicked and is not asked again: no words"
+		signal := &steered{level: 5, ok: true}
+		l, told := braked(wordless{signal})
+		pressWindow(t, l)
+		absent := func(when string) {
+			t.Helper()
+			if s := l.Stats(); !s.PressureAbsent || s.Pressure != 0 || s.PressureSays != want {
+				t.Errorf("%s: %v, absent %v, %q, want %q", when, s.Pressure, s.PressureAbsent, s.PressureSays, want)
+			}
+		}
+		absent("as soon as it panics")
+		if text := l.Explain(); !strings.Contains(text, "  pressure not known, goes on without: "+want+"\n") {
+			t.Errorf("explained as\n%s", text)
+		}
+		pressWindow(t, l)
+		absent("a window later")
+		if n := signal.calls(); n != 1 || !slices.Equal(*told, []float64{5, 0}) {
+			t.Errorf("asked %d times, the law was told %v", n, *told)
+		}
+		checkEmpty(t, l)
+
+		signal = &steered{level: 5, ok: true}
+		l, told = braked(wordless{signal})
+		signal.does(func() { absent("while it is asked") })
+		pressWindow(t, l)
+		absent("after it was asked")
+		if !slices.Equal(*told, []float64{0}) {
+			t.Errorf("the law was told %v", *told)
+		}
+		checkEmpty(t, l)
+	})
+}
+
+// 0.8 and 1 are where a law acts: no other level reads as one of them, and none needs to be
+// read twice.
+func TestPressureFigures(t *testing.T) {
+	for level, want := range map[float64]string{
+		0: "0", 0.001: "0", 0.3: "0.3", math.Nextafter(0.3, 1): "0.3", 0.29: "0.29", 1. / 3: "0.33",
+		0.8: "0.8", 0.7999: "0.7999", 0.8001: "0.8001", 0.81: "0.81", 0.797: "0.797",
+		1: "1", 1.01: "1.01", 1.004: "1.004", 0.996: "0.996", 0.9999996: "0.9999996", 1.5: "1.5",
+		math.Nextafter(1, 2): "1.0000000000000002", math.Nextafter(1, 0): "0.9999999999999999",
+		2: "2", 10: "10", 12.345: "12.35", 99.999: "100", 100: "100",
+	} {
+		if got := pressureFigure(level); got != want {
+			t.Errorf("%v reads %s, want %s", level, got, want)
+		}
+		var b strings.Builder
+		explainPressure(&b, &Stats{Pressure: level, PressureSays: "as said"})
+		if line := "  pressure " + want + " of what is too much: as said\n"; b.String() != line {
+			t.Errorf("%v is explained as %q, want %q", level, b.String(), line)
+		}
+	}
+}
+
 // SetLimit goes on asking, and a limiter without a signal may be given one.
 func TestPressureIsConfiguredAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -331,5 +395,42 @@ func TestPressureIsValidated(t *testing.T) {
 	}
 	if err := (Config{Limit: limit.Fixed(1), Pressure: new(steered)}).Validate(); err != nil {
 		t.Errorf("a signal without fields to be wrong: %v", err)
+	}
+}
+
+// hollow looks at a field, as package pressure does, so that a nil one cannot say whether
+// it is valid.
+type hollow struct {
+	steered
+	err error
+}
+
+func (h *hollow) Validate() error { return h.err }
+
+// bare says that it is valid whether there is one or not.
+type bare struct{ steered }
+
+func (*bare) Validate() error { return nil }
+
+type fragile struct{}
+
+func (fragile) Level() (float64, bool) { return 0, false }
+func (fragile) String() string         { return "" }
+func (fragile) Validate() error        { panic("index 3 of 2") }
+
+// A signal that cannot even be asked whether it is valid is a sentence, not a panic.
+func TestPressureValidatePanics(t *testing.T) {
+	for want, s := range map[string]Signal{
+		"pressure *goodput.hollow is nil: leave it out for none":             (*hollow)(nil),
+		"pressure goodput.fragile panics when it is validated: index 3 of 2": fragile{},
+		"": (*bare)(nil),
+	} {
+		got := ""
+		if err := (Config{Limit: limit.Fixed(1), Pressure: s}).Validate(); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%T: %q, want %q", s, got, want)
+		}
 	}
 }
