@@ -103,7 +103,7 @@ func (c Config) Validate() error {
 	if !isComparable(c.Limit) {
 		return fmt.Errorf("limit %T cannot be compared with ==: a law must not hold slices, maps or functions", c.Limit)
 	}
-	if _, err := c.Limit.Start(); err != nil {
+	if err := startable(c.Limit); err != nil {
 		return err
 	}
 	for _, d := range []struct {
@@ -180,6 +180,22 @@ func isComparable(law limit.Law) (ok bool) {
 	defer func() { ok = recover() == nil }()
 	same := law
 	return law == same
+}
+
+// startable returns what a law says about its own constants. One that panics instead, as a
+// nil pointer to a law does, is a sentence, too.
+func startable(law limit.Law) (err error) {
+	defer func() {
+		switch r := recover(); {
+		case r == nil:
+		case fmt.Sprintf("%p", law) == "0x0": // %p is for pointers alone, and calls no method
+			err = fmt.Errorf("limit %T is nil: leave it out for limit.Auto{}, or say the law itself", law)
+		default:
+			err = fmt.Errorf("limit %T panics when it is asked where it starts: %v", law, r)
+		}
+	}()
+	_, err = law.Start()
+	return err
 }
 
 func def[T comparable](field *T, value T) {

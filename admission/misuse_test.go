@@ -94,6 +94,52 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// brittle is a law whose Start panics, by pointer as well as by value.
+type brittle struct{ n int }
+
+func (brittle) Start() (int, error)        { panic("index 3 of 2") }
+func (b brittle) Begin(uint64) limit.State { return limit.Fixed(b.n) }
+
+// robust can do without the value that it points to.
+type robust struct{}
+
+func (*robust) Start() (int, error)      { return 7, nil }
+func (*robust) Begin(uint64) limit.State { return limit.Fixed(7) }
+
+// A law that cannot be asked where it starts is a sentence, not a panic: a nil pointer is
+// no law, although it is no nil either.
+func TestLawPanics(t *testing.T) {
+	const nothing = " is nil: leave it out for limit.Auto{}, or say the law itself"
+	for _, c := range []struct {
+		law  limit.Law
+		want string
+	}{
+		{(*limit.Auto)(nil), "limit *limit.Auto" + nothing},
+		{(*limit.Fixed)(nil), "limit *limit.Fixed" + nothing},
+		{(*limit.Vegas)(nil), "limit *limit.Vegas" + nothing},
+		{(*brittle)(nil), "limit *admission.brittle" + nothing},
+		{&brittle{}, "limit *admission.brittle panics when it is asked where it starts: index 3 of 2"},
+		{brittle{}, "limit admission.brittle panics when it is asked where it starts: index 3 of 2"},
+		{nil, ""},
+		{&limit.Auto{}, ""},
+		{(*robust)(nil), ""},
+	} {
+		got := ""
+		if err := (Config{Limit: c.law}).Validate(); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%T: %q, want %q", c.law, got, c.want)
+		}
+		if _, err := New(Config{Limit: c.law}); (err == nil) != (c.want == "") {
+			t.Errorf("%T: New says %v", c.law, err)
+		}
+		if err := benchCore(t, Config{Limit: limit.Fixed(4)}).Reconfigure(0, Config{Limit: c.law}); (err == nil) != (c.want == "") {
+			t.Errorf("%T: Reconfigure says %v", c.law, err)
+		}
+	}
+}
+
 // Every word prints, and values out of range say so.
 func TestWords(t *testing.T) {
 	for want, got := range map[string]fmt.Stringer{
