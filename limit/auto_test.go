@@ -100,8 +100,9 @@ func TestAutoKnobs(t *testing.T) {
 	if got := settled(limit.Auto{Min: 90}); got < 90 || got > 95 {
 		t.Errorf("of at least 90: %v", got)
 	}
-	if got := settled(limit.Auto{Shared: true}); got > 0.8*free || got < 5 {
-		t.Errorf("shared it is %v after half a minute, else %v: it should rise slowly", got, free)
+	slow := newSupply(limit.Auto{Shared: true}, 1, 60, 0.05, 3600)
+	if slow.run(2); float64(slow.limit) > 0.6*free {
+		t.Errorf("shared it is %v after two seconds, else %v: it should rise slowly", slow.limit, free)
 	}
 	// Shared falls when the resource is full of the work of others, and who has it for himself
 	// does not: the time does not depend on what he does.

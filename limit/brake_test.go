@@ -227,22 +227,37 @@ func TestSharedTakesBackWhatChangesNothing(t *testing.T) {
 	}
 }
 
-// It rises in equal steps: 0.15 a second without a queue, and not beyond twice what is in use. Who has
-// no use for more does not rise.
+// Where few are in use it rises in equal steps, 0.15 a second without a queue, and where many are by no more
+// than a few per cent a second. Nobody is let in beyond twice what is in use, and who has no use
+// for more does not rise.
 func TestSharedRises(t *testing.T) {
 	b := newTrial(1, true)
 	b.run(5, always(0.05))
-	b.run(1, always(0.15))
-	b.run(10, always(0.05))
+	for range 200 { // 10 s, until a wait of 2 ms each is 4 ms
+		b.run(0.05, always(0.05).longer(0.002*b.limit))
+	}
+	b.run(1, always(0.05))
 	from := b.cap
-	b.run(20, always(0.05))
-	if rate := (b.cap - from) / 20; math.Abs(rate/brakeRise-1) > 0.1 {
-		t.Errorf("it rises by %.3g a second, want %v", rate, brakeRise)
+	b.run(10, always(0.05))
+	if rate := (b.cap - from) / 10; math.Abs(rate/brakeRise-1) > 0.1 || b.cap > 7 {
+		t.Errorf("from %.3g it rises by %.3g a second, want %v", from, rate, brakeRise)
 	}
 	b.idle = true
 	from = b.cap
 	if b.run(20, always(0.05)); b.cap > from {
 		t.Errorf("from %v to %v, and nobody waits", from, b.cap)
+	}
+	b = newTrial(1, true)
+	b.run(5, always(0.05))
+	b.run(1, always(0.15))
+	b.run(5, always(0.05))
+	from = b.cap
+	b.run(5, always(0.05))
+	if grown := b.cap / from; from < 50 || grown <= 1 || grown > math.Exp(0.03*5) {
+		t.Errorf("from %v to %v in 5 s", from, b.cap)
+	}
+	if b.cap > 2*b.limit+1 {
+		t.Errorf("the cap is %v with %v in use", b.cap, b.limit)
 	}
 }
 
