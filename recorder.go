@@ -145,7 +145,7 @@ func (rec *recorder) note(s *Slot, o Outcome, now time.Duration, sample bool) {
 		}
 		p.batch.AddSample(admission.Sample{
 			Service: service, Hold: hold, Elsewhere: elsewhere, Cost: int(r.cost), Offered: r.size, Size: size,
-			Epoch: e.at(s.start), Of: e.of(s), Dropped: r.kind&dropped != 0,
+			Epoch: e.at(s.start), Of: e.of(s), Dropped: r.kind&dropped != 0, Abandoned: o == Abandoned,
 		})
 	}
 	if p.ended[o] == nil {

@@ -145,6 +145,7 @@ func (c *Core) Offer(now time.Duration, r Request) Decision {
 	c.normalize(&r)
 	f := c.flowFor(&r)
 	f.row.arrivals++
+	c.tide.offer(c.now, r.Cost)
 	if why := c.unfit(&r, f.row); why != None {
 		return c.refuse(f, why)
 	}
@@ -166,7 +167,9 @@ func (c *Core) Offer(now time.Duration, r Request) Decision {
 		f.row.quota.spend(r.Cost)
 		return Decision{Verdict: Admitted, Share: c.take(f, r.Cost)}
 	}
-	c.tide.delay(float64(r.Cost))
+	if r.Cost > c.free() { // else it is for its tenant's ceiling that it waits, or for the allowance
+		c.tide.delay(float64(r.Cost))
+	}
 	if r.NoWait {
 		d := c.refuse(f, QueueFull)
 		c.counts.refused-- // who would not wait says nothing about how long the others should

@@ -19,6 +19,7 @@ type taken struct {
 	ended, dropped float64 // units of cost
 	n, sum, sumsq  float64 // service times, their own part, seconds
 	cost, weighted float64 // their units of cost, and the sum of time x cost
+	lost, lostSum  float64 // the units of cost of those that were abandoned, and the sum of time x cost
 }
 
 func (t *taken) add(o *taken) {
@@ -29,6 +30,8 @@ func (t *taken) add(o *taken) {
 	t.sumsq += o.sumsq
 	t.cost += o.cost
 	t.weighted += o.weighted
+	t.lost += o.lost
+	t.lostSum += o.lostSum
 }
 
 // of returns the one of two that is of an epoch, in the place of an older one, or nil if both
@@ -54,14 +57,16 @@ type epoch struct {
 
 // A tide is what is measured for the law.
 type tide struct {
-	open    [2]epoch // the current one and the one before
-	peak    int      // units in use at once since the law was asked
-	arrived float64
-	delayed float64
-	endedAt time.Duration // when something last ended, or nothing was in flight
-	quiet   time.Duration
-	ended   float64 // requests that ended since the law was asked
-	gone    float64 // units of cost that ended, less those of which it is known in which epoch they began
+	open      [2]epoch // the current one and the one before
+	peak      int      // units in use at once since the law was asked
+	arrived   float64
+	delayed   float64
+	costliest [2]int        // the largest cost offered in this minute and the one before
+	minute    time.Duration // when this one began
+	endedAt   time.Duration // when something last ended, or nothing was in flight
+	quiet     time.Duration
+	ended     float64 // requests that ended since the law was asked
+	gone      float64 // units of cost that ended, less those of which it is known in which epoch they began
 }
 
 // Epoch returns the tag of the current epoch: a driver keeps it with each request that is
@@ -77,6 +82,15 @@ func (t *tide) arrive(cost float64) {
 func (t *tide) delay(cost float64) {
 	t.delayed += cost
 	t.open[0].delayed += cost
+}
+
+// offer remembers the largest cost that was offered lately: of two minutes, the one that is
+// counted and the one before.
+func (t *tide) offer(now time.Duration, cost int) {
+	if now-t.minute > time.Minute {
+		t.costliest[1], t.costliest[0], t.minute = t.costliest[0], 0, now
+	}
+	t.costliest[0] = max(t.costliest[0], cost)
 }
 
 // admit counts cost units that were granted while inUse were in use, those included.
@@ -143,8 +157,12 @@ func (c *Core) window(b *Batch) limit.Window {
 	w := limit.Window{
 		Length: c.now - c.lawAt, Objective: c.cfg.Objective,
 		Arrived: t.arrived, Delayed: t.delayed, Peak: t.peak, Running: c.inUse,
-		Ended: int(max(t.ended, b.dropped)), Dropped: int(b.dropped), Samples: b.Samples(), Mean: seconds(b.served.mean(0, 0)),
+		Costliest: max(t.costliest[0], t.costliest[1], 1),
+		Ended:     int(max(t.ended, b.dropped)), Dropped: int(b.dropped), Samples: b.Samples(), Mean: seconds(b.served.mean(0, 0)),
 		Quiet: max(t.quiet, c.now-t.endedAt, b.Quiet), Pressure: b.Pressure,
+	}
+	if c.free() <= 0 { // else it is not the limit that they wait for
+		w.Waiting = c.cost - c.parkedCost
 	}
 	w.Own = seconds(w.Mean.Seconds() * (1 - b.served.away()))
 	if c.batch = b; b.samples > 0 {
@@ -156,6 +174,7 @@ func (c *Core) window(b *Batch) limit.Window {
 		for j := range b.epochs {
 			if o := b.epochs[j]; o.ended > 0 && o.tag == e.taken.tag {
 				o.ended = o.dropped + k*(o.ended-o.dropped)
+				o.lost, o.lostSum = k*o.lost, k*o.lostSum
 				e.taken.add(&o)
 			}
 		}
@@ -176,7 +195,10 @@ func (e *epoch) show(now time.Duration, current bool) limit.Epoch {
 	s := limit.Epoch{
 		Length: over - e.begun, Age: now - (e.begun+over)/2,
 		Admitted: e.admitted, Arrived: e.arrived, Delayed: e.delayed,
-		Ended: k.ended, Dropped: k.dropped, Samples: k.n, Served: k.cost,
+		Ended: k.ended, Dropped: k.dropped, Samples: k.n, Served: k.cost, Abandoned: k.lost,
+	}
+	if k.lost > 0 {
+		s.Under = seconds(k.lostSum / k.lost)
 	}
 	if e.admitted > 0 {
 		s.InFlight = e.current / e.admitted

@@ -125,6 +125,10 @@ type Sample struct {
 	// handed in, also by a driver that times one request in k; Hold is 0 where it was not
 	// timed.
 	Dropped bool
+
+	// Abandoned says that its caller left before it ended: with Hold, that it would have taken
+	// longer than that.
+	Abandoned bool
 }
 
 // Add counts a request whose size is what was offered and that was nowhere else: see
@@ -169,6 +173,10 @@ func (b *Batch) AddSample(s Sample) {
 	b.meant += meant
 	e.ended += meant
 	if s.Service <= 0 {
+		if s.Abandoned {
+			e.lost += one.cost
+			e.lostSum += (s.Hold - elsewhere).Seconds() * one.cost
+		}
 		return
 	}
 	own := float64(max(s.Service-elsewhere, 1)) / 1e9

@@ -17,8 +17,10 @@ type auto struct {
 	belief belief
 	brake  brake
 	drops  ceiling // what the resource refuses
+	leave  ceiling // callers that leave
 	press  ceiling // what a signal of pressure says
 
+	floor    int      // Min, or the largest cost that is asked for: the limit is not less
 	blocks   int      // judged so far
 	took     float64  // mean time of a block, seconds, smoothed
 	rate     float64  // ends per second, of the latest block
@@ -44,6 +46,7 @@ type block struct {
 	limit float64
 	arm   bool // of a pair
 	void  bool // a standstill has spoilt it
+	full  bool // the limit bounded what was in flight: see saturated
 }
 
 const (
@@ -85,6 +88,15 @@ const (
 	alarmed  = 1.4 // ratio of the arms then
 	alarmFor = 8   // blocks
 
+	// Where the mean time is more than a third of the objective the p99 is hardly within it, and to
+	// double the limit may be what makes it late. So if the belief leaves 30 % for a
+	// capacity below the limit, what is tried first is half of it.
+	slow  = 3
+	doubt = 0.3
+
+	// mostLeave is the part of what ends that is abandoned, from which on the limit is cut.
+	mostLeave = 0.5
+
 	// growth is how far the limit is above the largest that has been judged in an overload: it is
 	// a doubling ahead of what is known, and below 16 two, because blocks of few take long.
 	growth       = 2
@@ -102,6 +114,7 @@ func (a Auto) Begin(seed uint64) State {
 		Auto: a, name: name, rand: rand.New(rand.NewPCG(seed, 0x6175_746f)),
 		brake: brake{shared: a.Shared, cap: math.Inf(1)},
 		drops: ceiling{at: math.Inf(1), since: dropsEvery}, press: ceiling{at: math.Inf(1)},
+		leave: ceiling{at: math.Inf(1), since: dropsEvery}, floor: a.Min,
 		cvSum: 20, cvN: 20, // as if 20 samples of an exponential service had been seen
 		home: 1, belief: belief{home: 1}, search: true, open: [2]block{from, from},
 	}
@@ -117,11 +130,15 @@ func (s *auto) Next(current int, w *Window) Move {
 		return Move{Limit: s.clamp(current), Search: s.search}
 	}
 	cur, prev := &w.Epochs[0], &w.Epochs[1]
+	// A backlog as large as the limit says it too, where nothing arrives any more.
+	s.open[0].full = cur.Delayed > saturated*cur.Arrived || w.Waiting >= max(current, 1)
+	s.floor = min(max(s.Min, w.Costliest), s.Max)
 	s.refused(prev)
+	s.abandoned(prev)
 	s.judge(prev)
 	s.press.pressed(s.pressure, float64(current))
 	s.open[1], s.open[0], s.pressure = s.open[0], block{}, 0
-	n := s.clamp(s.choose(current, cur))
+	n := s.clamp(s.choose(current, w.Objective.Seconds()))
 	s.open[0].limit = float64(n)
 	return Move{Limit: n, Mark: true, Search: s.search}
 }
@@ -183,6 +200,21 @@ func (s *auto) refused(b *Epoch) {
 	s.drops.refused(dropped, min(dropped, max(1-s.served*s.held/n, 0)), n, length)
 }
 
+// abandoned looks at how many callers left, after work that should have been done by then. Where
+// that is most of them hardly anything is served, and there is no service time that would say
+// why: the limit is too high, or the resource hangs, and either way less should be under way. Callers
+// that leave at once say nothing, and a few that do not wait are not many.
+func (s *auto) abandoned(b *Epoch) {
+	if !(b.Ended > 0 && b.Admitted > 0 && b.Length > 0 && b.Abandoned >= 0) {
+		return
+	}
+	part := min(b.Abandoned/b.Ended, 1)
+	if part <= mostLeave || b.Under.Seconds() < s.took {
+		part = 0
+	}
+	s.leave.refused(part, part, s.open[1].limit, b.Length.Seconds())
+}
+
 // judge takes what a block shows.
 func (s *auto) judge(b *Epoch) {
 	if s.open[1].void || !(b.Samples >= 3 && b.InFlight > 0 && b.Served > 0 && b.Ended > 0 && b.Mean > 0) {
@@ -190,8 +222,12 @@ func (s *auto) judge(b *Epoch) {
 	}
 	// What has not ended counts with its age, in as many samples as it would give.
 	left := b.Left() * b.Served / b.Ended
-	mean := (b.Mean.Seconds()*b.Served + left*s.home*b.Age.Seconds()) / (b.Served + left)
-	n := b.Samples * (1 + left/b.Served)
+	sum, units := b.Mean.Seconds()*b.Served+left*s.home*b.Age.Seconds(), b.Served+left
+	if b.Under > b.Mean { // and so does who left, if it had been there for longer than the others
+		gone := b.Abandoned * b.Served / b.Ended
+		sum, units = sum+gone*b.Under.Seconds(), units+gone
+	}
+	mean, n := sum/units, b.Samples*units/b.Served
 	if !(mean > 0 && mean < 1e6 && n < 1e12 && b.InFlight <= Max) {
 		return // nothing that a limiter measures
 	}
@@ -206,7 +242,7 @@ func (s *auto) judge(b *Epoch) {
 	s.rate = b.Ended / max(b.Length.Seconds(), 1e-3)
 	se := math.Hypot(max(s.cv(), cv)/math.Sqrt(n), 0.01) * math.Sqrt(max(1, s.belief.noise))
 	x, y, dt := math.Log(b.InFlight), math.Log(mean), b.Length.Seconds()
-	full := b.Delayed > saturated*b.Arrived
+	full := s.open[1].full
 	s.belief.observe(x, y, se, dt, full)
 	s.moved.inFlight, s.moved.mean = b.InFlight, mean
 	s.blocks++
@@ -222,10 +258,9 @@ func (s *auto) judge(b *Epoch) {
 }
 
 // choose returns the limit of the next block.
-func (s *auto) choose(current int, cur *Epoch) int {
+func (s *auto) choose(current int, objective float64) int {
 	bound, why := s.bound()
-	full := cur.Delayed > saturated*cur.Arrived
-	if s.open[1].void || !full || !s.belief.begun {
+	if last := s.open[1]; last.void || !last.full || !s.belief.begun {
 		return s.move(current, min(current, bound), why)
 	}
 	if s.left > 0 {
@@ -234,11 +269,17 @@ func (s *auto) choose(current int, cur *Epoch) int {
 	lo := s.belief.quantile(lowArm)
 	lo = min(lo+room*math.Sqrt(lo)+math.Sqrt(lo*(1-s.home)), float64(bound))
 	top := s.top()
-	if s.search = lo > top/1.2; s.search {
+	s.search = lo > top/1.2
+	low, high := 0, 0
+	switch {
+	case s.search && s.moved.mean > objective/slow && s.belief.quantile(doubt) < s.judged:
+		low, high = int(s.judged/2), int(s.judged)
+	case s.search:
 		return s.move(current, min(max(int(top), current), bound), "searching")
+	default:
+		lo = max(lo, 1)
+		low, high = int(lo+0.25), int(s.above(lo)+0.25)
 	}
-	lo = max(lo, 1)
-	low, high := int(lo+0.25), int(s.above(lo)+0.25)
 	low = max(low, 1)
 	s.arms, s.left = [2]int{low, max(high, low+1)}, 2
 	if s.rand.IntN(2) == 0 {
@@ -252,6 +293,9 @@ func (s *auto) bound() (n int, why string) {
 	at, why := s.brake.cap, "a queue in the resource"
 	if s.drops.at < at {
 		at, why = s.drops.at, "the resource refused work"
+	}
+	if s.leave.at < at {
+		at, why = s.leave.at, "most callers left"
 	}
 	if s.press.at < at {
 		at, why = s.press.at, "pressure"
@@ -281,7 +325,7 @@ func (s *auto) arm(current, bound int, why string) int {
 	return s.move(current, bound, why)
 }
 
-func (s *auto) clamp(n int) int { return min(max(n, s.Min), s.Max) }
+func (s *auto) clamp(n int) int { return min(max(n, s.floor), s.Max) }
 
 // above returns the upper arm for a lower one.
 func (s *auto) above(lo float64) float64 {

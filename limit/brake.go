@@ -55,7 +55,8 @@ const (
 	// A resource that is not known to be shared is held at a wait of 6 % of the mean time.
 	heldAt = 0.06
 
-	// A limit that is too high falls by 40 % a second, and rises by 0.3 units a second: what
+	// A limit that is too high falls by a third in a second (e^-0.4), and rises by 0.15 units a
+	// second: what
 	// falls in proportion and rises in equal steps comes to equal shares (Chiu and Jain,
 	// "Analysis of the increase and decrease algorithms for congestion avoidance in computer
 	// networks", 1989).

@@ -18,9 +18,14 @@ type Window struct {
 	Objective time.Duration // of the limiter: the latency that wait and service must meet
 
 	Arrived float64 // units of cost that were offered
-	Delayed float64 // of those, what was not admitted at once: it had to queue, or was refused
+	Delayed float64 // of those, what the limit did not admit at once: it had to queue, or was refused
 	Peak    int     // the most units that were in use at once
 	Running int     // units in use at its end
+	Waiting int     // units that wait for the limit at its end: not for a tenant's ceiling, nor an allowance
+
+	// Costliest is the largest cost of a request that was offered in the last minute or two: a
+	// limit below that refuses such requests for ever.
+	Costliest int
 
 	Ended   int           // requests that ended in it, failed ones included
 	Dropped int           // of those, what the resource refused: it is over a limit of its own
@@ -68,6 +73,11 @@ type Epoch struct {
 	Served  float64       // the units of cost of those
 	Mean    time.Duration // their mean service time, each weighted by its cost
 	Spread  time.Duration // standard deviation of that of one request
+
+	// Abandoned is the units of cost of those whose callers left, and Under how long they had
+	// been under way then, in the mean: they would have taken longer.
+	Abandoned float64
+	Under     time.Duration
 }
 
 // Left returns how many units of cost of the epoch have not ended.

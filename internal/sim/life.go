@@ -357,7 +357,7 @@ func (w *world) conclude(c *call, ok bool) {
 		switch {
 		case !ok:
 		case c.gone && c.class.Patience == Leaves:
-			o = admission.Abandoned
+			o, m.Abandoned = admission.Abandoned, true
 		case c.inTime(w.now):
 			o, m.Service = admission.Completed, held
 		default:
