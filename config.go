@@ -139,6 +139,9 @@ func (c Config) Validate() error {
 
 // core returns the part that the core decides with.
 func (c Config) core() admission.Config {
+	if c.Limit == nil {
+		c.Limit = limit.Auto{}
+	}
 	return admission.Config{
 		Limit:      c.Limit,
 		Allowance:  c.Allowance,

@@ -13,7 +13,7 @@ import (
 // A Slot is the right to run, held by one request. The zero Slot, which comes
 // with an error, holds nothing, and every method of it does nothing.
 //
-// It is ended once, by the first of Release, Fail, Abandon and Detach; after
+// It is ended once, by the first of Release, Fail, Dropped, Abandon and Detach; after
 // that every other call on the same variable does nothing, so that a deferred
 // Release may follow any of them. A Slot must not be copied, which go vet
 // reports, and is not safe for concurrent use: whoever hands it to another

@@ -70,7 +70,7 @@ type tide struct {
 }
 
 // Epoch returns the tag of the current epoch: a driver keeps it with each request that is
-// admitted and hands it back in Sample.Epoch. It changes in Observe and Reconfigure alone.
+// admitted and hands it back in Sample.Epoch. It changes in Observe, SetLimit and Reconfigure.
 func (c *Core) Epoch() uint32 { return c.tide.open[0].taken.tag }
 
 // arrive counts what is offered, and what of it is not admitted at once.

@@ -16,21 +16,22 @@ import "fmt"
 // which learns an overload. A dependency that becomes slower is told apart from a queue because
 // the limit keeps moving. See belief.go for the arithmetic.
 //
-// What it is told are service times without the queue in front of the limiter, the time
-// downstream, and whatever failed. It is asked once a window and acts once a block: at least 6
+// What it is told are service times: without the queue in front of the limiter, without the time
+// downstream, and not of what failed. It is asked once a window and acts once a block: at least 6
 // admissions, a mean service time, and as many as the service varies (see auto_state.go).
 // Where fewer than 30 % of what arrives has to wait the limit stays as it is: nothing says that
-// it is wrong, and a burst after idle finds what was learnt before.
+// it is wrong, and a burst after idle finds what was learnt before. What the resource refuses,
+// callers that leave before they are served, and a process short of processors lower it.
 //
 // # What to expect
 //
 // From cold it begins at 20 and doubles about three times a second as long as the time does
-// not rise: 60 slots of 50 ms are found within half a second. It settles 5 to 15 % above the capacity, because
-// a limit that is too low loses goodput in proportion, and one that is too high costs that much
-// of a service time. Its limit deviates by 6 to 10 % of its mean, by design; at 4 slots
-// and fewer the steps are larger, since they are whole. A capacity that falls to a third is
-// followed within a second, one that returns within two. `goodput simulate --suite adaptive` shows it
-// beside others.
+// not rise: 60 slots of 50 ms are found within half a second. It settles 5 to 15 % above the
+// capacity, and a slot or two above that of a few, because a limit that is too low loses goodput in
+// proportion, and one that is too high costs that much of a service time. It deviates by 6
+// to 10 % of its mean, by design; by more at 4 slots and fewer, where a step is a whole slot. A
+// capacity that falls to a third is followed within a second or two, one that returns within
+// one. It tells capacities up to 12,000. `goodput simulate --suite adaptive` shows it beside others.
 //
 // # When not
 //
@@ -38,8 +39,13 @@ import "fmt"
 // pool) Fixed is better by a percent or so, and cannot be wrong. Where others use the resource
 // too, say Shared: a limiter that does a fiftieth of the work cannot see its own effect, and
 // without Shared 50 of them go ten times over what the resource can do. Better than either is a
-// share of a known budget: package fleet. With a few requests a second nothing can be learnt,
-// and the limit stays at From.
+// share of a known budget: package fleet.
+//
+// It is wrong where what it sees does not depend on what it does. Service times that alternate with
+// a period of a second or two fall into step with its comparisons, and it loses a third of the goodput; where 1 or
+// 2 % of the work takes 500 times as long as the rest, or 99 % of it is answered by a cache beside the slots, the mean
+// says little, and the limit wanders or runs off. Give such kinds of work limiters of their own. A service
+// that becomes five times slower in the middle of a cold start may be held for 30 s.
 type Auto struct {
 	// From is the limit before anything has been measured: 1 to Max, default 20, or 4 if
 	// Shared. The first From requests are admitted at once, so a large one is felt: 1000 in
@@ -50,11 +56,11 @@ type Auto struct {
 	// is what is admitted whatever happens, to find out when it is over.
 	Min, Max int
 
-	// Shared says that others use the resource as well. The limit then rises slowly, and falls when
+	// Shared says that many others use the resource as well. The limit then rises slowly, and falls when
 	// the shortest service times show a queue in the resource, as those of the others do: 50
-	// instances over 200 slots keep 250 to 330 in flight between them, and between a half and two and
-	// a half of a fair share each. It is knowledge about the resource, and no tuning. Of one that is not
-	// shared a limiter loses some goodput with it for as long as it rises: from 4 to 60 that takes a minute.
+	// instances over 200 slots keep 250 to 340 in flight between them, most of them between a half and two
+	// and a half of a fair share. It is knowledge about the resource, and no tuning. With few
+	// instances, or one, and service times that vary, the limit stays far below what there is.
 	Shared bool
 }
 

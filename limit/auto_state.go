@@ -38,6 +38,7 @@ type auto struct {
 	pairs    int      // so far
 	alert    int      // blocks for which the arms stay wide
 	search   bool     // the limit is clipped by growth
+	latest   sight    // the latest block that was judged
 	moved    move     // the latest
 }
 
@@ -50,7 +51,7 @@ type block struct {
 }
 
 const (
-	// full is the part of what arrives in a block that was not admitted at once from which on
+	// saturated is the part of what arrives in a block that was not admitted at once from which on
 	// the limit bounds what is in flight. That in flight and limit are equal says less: behind
 	// a short queue completions come in batches, and slots are empty for moments in an overload.
 	saturated = 0.3
@@ -125,6 +126,9 @@ func (a Auto) Begin(seed uint64) State {
 func (s *auto) Next(current int, w *Window) Move {
 	s.watch(w)
 	s.open[0].limit = float64(current) // the core may not have gone all of the way
+	if s.moved.fresh {
+		s.moved.to, s.moved.fresh = current, false
+	}
 	s.brake.add(w, float64(current), s.cv(), s.took)
 	if !s.over(w) {
 		return Move{Limit: s.clamp(current), Search: s.search}
@@ -244,7 +248,7 @@ func (s *auto) judge(b *Epoch) {
 	x, y, dt := math.Log(b.InFlight), math.Log(mean), b.Length.Seconds()
 	full := s.open[1].full
 	s.belief.observe(x, y, se, dt, full)
-	s.moved.inFlight, s.moved.mean = b.InFlight, mean
+	s.latest = sight{b.InFlight, mean}
 	s.blocks++
 	if !full {
 		return
@@ -272,7 +276,7 @@ func (s *auto) choose(current int, objective float64) int {
 	s.search = lo > top/1.2
 	low, high := 0, 0
 	switch {
-	case s.search && s.moved.mean > objective/slow && s.belief.quantile(doubt) < s.judged:
+	case s.search && s.latest.mean > objective/slow && s.belief.quantile(doubt) < s.judged:
 		low, high = int(s.judged/2), int(s.judged)
 	case s.search:
 		return s.move(current, min(max(int(top), current), bound), "searching")
@@ -351,8 +355,12 @@ type move struct {
 	what             string
 	low, middle, top float64 // 10 %, 50 % and 90 % of the belief
 	service          float64 // seconds
-	inFlight, mean   float64 // of the latest block that was judged: units, seconds
+	seen             sight   // the latest block that had been judged
+	fresh            bool    // the core has not answered yet: it may not go all of the way at once
 }
+
+// A sight is a block that was judged: units in flight, and the mean time in seconds.
+type sight struct{ inFlight, mean float64 }
 
 // move notes why the limit is to be another one.
 func (s *auto) move(from, to int, what string) int {
@@ -361,7 +369,7 @@ func (s *auto) move(from, to int, what string) int {
 		return to
 	}
 	m := &s.moved
-	m.from, m.to, m.what = from, to, what
+	m.from, m.to, m.what, m.seen, m.fresh = from, to, what, s.latest, true
 	if b := &s.belief; b.begun {
 		m.low, m.middle, m.top, m.service = b.quantile(0.1), b.quantile(0.5), b.quantile(0.9), b.service()
 	}
@@ -370,7 +378,9 @@ func (s *auto) move(from, to int, what string) int {
 
 // Why says why the limit last moved, such as
 //
-//	auto: 62 to 66, comparing: capacity 59 (52 to 66), service 49ms; latest 55ms at 66 in flight
+//	auto: 62 to 66, comparing: capacity 59 slots (52 to 66), service 49ms; before that 55ms at 66 in flight
+//
+// The range is that of 80 % of the belief.
 func (s *auto) Why() string {
 	m := &s.moved
 	if m.what == "" {
@@ -378,12 +388,20 @@ func (s *auto) Why() string {
 	}
 	why := fmt.Sprintf("%s: %d to %d, %s", s.name, m.from, m.to, m.what)
 	if m.middle > 0 {
-		why += fmt.Sprintf(": capacity %.3g (%.3g to %.3g), service %v", m.middle, m.low, m.top, figure(m.service))
+		why += fmt.Sprintf(": capacity %s slots (%s to %s), service %v", slots(m.middle), slots(m.low), slots(m.top), figure(m.service))
 	}
-	if m.mean > 0 {
-		why += fmt.Sprintf("; latest %v at %.3g in flight", figure(m.mean), m.inFlight)
+	if m.seen.mean > 0 {
+		why += fmt.Sprintf("; before that %v at %s in flight", figure(m.seen.mean), slots(m.seen.inFlight))
 	}
 	return why
+}
+
+// slots is a number of slots to two or three figures, without an exponent.
+func slots(n float64) string {
+	if n < 10 {
+		return fmt.Sprintf("%.1f", n)
+	}
+	return fmt.Sprintf("%.0f", n)
 }
 
 // figure is a time of so many seconds, to three figures.

@@ -135,7 +135,7 @@ func TestAutoWhy(t *testing.T) {
 		t.Errorf("why it moved before it has: %q", why)
 	}
 	form := regexp.MustCompile(`^auto\(max 500\): \d+ to \d+, (searching|comparing)` +
-		`: capacity [\d.e+]+ \([\d.e+]+ to [\d.e+]+\), service [\d.]+m?s; latest [\d.]+m?s at [\d.]+ in flight$`)
+		`: capacity [\d.]+ slots \([\d.]+ to [\d.]+\), service [\d.]+m?s; before that [\d.]+m?s at [\d.]+ in flight$`)
 	seen := map[string]bool{}
 	last := s.limit
 	for range 1200 {

@@ -25,7 +25,7 @@ type belief struct {
 	begun    bool
 	home     float64 // the part of the time in flight that the resource is used
 	surprise float64
-	noise    float64 // the square of how much larger residuals are than they should be, at least 1
+	noise    float64 // the square of how much larger residuals are than they should be, which counts as 1 where it is less
 }
 
 // The grid: 0.8 x 2^(j/8), j = 0..111, steps of 9 % from 0.8 to 12,000. Quantiles

@@ -33,7 +33,8 @@ type Law interface {
 // A State is a law at work in one limiter. It is not safe for concurrent use.
 type State interface {
 	// Next returns the limit for the next window, given the limit in force and what the
-	// last window showed. The core clamps it to [0, Max]. w is not to be kept.
+	// last window showed. Of the answer the core goes as far as twice the limit in force, or 4
+	// more, and half of it, and not to 0. w is not to be kept.
 	Next(current int, w *Window) Move
 
 	// Why says, in a line and with the numbers, why the limit last moved, or "" if it
