@@ -56,7 +56,7 @@ func TestWhatTheCoreLearns(t *testing.T) {
 		{"late, of an untold deadline", Class{Deadlines: in30, Patience: Stays, Untold: true}, Job{Service: 40 * ms}, -1, admission.Late, ended{40 * ms, 40 * ms, 1, 1, 0}},
 		{"given up", Class{Deadlines: in30, Cost: 2}, Job{Service: 40 * ms, Size: 5}, -1, admission.Abandoned, ended{0, 40 * ms, 2, 5, 0}},
 		{"with what is further in", Class{Cost: 2}, Job{Service: 10 * ms}, 1, admission.Completed, ended{30 * ms, 30 * ms, 2, 1, 20 * ms}},
-		{"lost further in", Class{Cost: 2}, Job{Service: 10 * ms, Size: 4}, 0, admission.Failed, ended{0, 10 * ms, 2, 4, 0}},
+		{"refused further in", Class{Cost: 2}, Job{Service: 10 * ms, Size: 4}, 0, admission.Failed, ended{0, 10 * ms, 2, 4, 0}},
 	} {
 		s := Scenario{
 			Length: 200 * ms, Tiers: []Tier{{Policy: core, Slots: 100, Service: fixed50, Objective: 60 * ms}},
@@ -75,6 +75,7 @@ func TestWhatTheCoreLearns(t *testing.T) {
 		want.AddSample(admission.Sample{
 			Service: c.want.service, Hold: c.want.held, Elsewhere: c.want.elsewhere,
 			Cost: c.want.cost, Offered: c.want.size, Size: c.want.size,
+			Abandoned: c.outcome == admission.Abandoned, Dropped: c.outcome == admission.Failed,
 		})
 		if in.batch != want {
 			t.Errorf("%s: the batch is not %+v", c.name, c.want)
