@@ -179,20 +179,32 @@ type distribution struct {
 }
 
 type tier struct {
-	Name       string   `json:"name"`
-	PeakQueue  int      `json:"peak_queue"`
-	PeakBytes  int64    `json:"peak_bytes"`
-	PeakInUse  int      `json:"peak_running"`
-	PeakAge    number   `json:"peak_age_seconds"`
-	PeakBehind int      `json:"peak_behind"`
-	Restarts   int      `json:"restarts"`
-	Arrivals   uint64   `json:"arrivals"`
-	Again      uint64   `json:"sent_again"` // of the arrivals
-	Kept       uint64   `json:"kept"`       // not among them
-	Served     uint64   `json:"served"`
-	Refused    uint64   `json:"refused"`
-	Capacity   number   `json:"capacity_per_second"`
-	Limiter    *limiter `json:"limiter"` // null for a baseline
+	Name       string `json:"name"`
+	PeakQueue  int    `json:"peak_queue"`
+	PeakBytes  int64  `json:"peak_bytes"`
+	PeakInUse  int    `json:"peak_running"`
+	PeakAge    number `json:"peak_age_seconds"`
+	PeakBehind int    `json:"peak_behind"`
+
+	// At the resource, worked on or waiting there, and the limits of the instances, one each.
+	InFlight     number    `json:"in_flight_mean"`
+	PeakInFlight int       `json:"in_flight_peak"`
+	Limits       []average `json:"limits"`
+
+	Restarts int      `json:"restarts"`
+	Arrivals uint64   `json:"arrivals"`
+	Again    uint64   `json:"sent_again"` // of the arrivals
+	Kept     uint64   `json:"kept"`       // not among them
+	Served   uint64   `json:"served"`
+	Refused  uint64   `json:"refused"`
+	Capacity number   `json:"capacity_per_second"`
+	Limiter  *limiter `json:"limiter"` // null for a baseline
+}
+
+// An average is that of a limit over the window.
+type average struct {
+	Mean      number `json:"mean"`
+	Deviation number `json:"deviation"`
 }
 
 type limiter struct {
@@ -224,6 +236,7 @@ type derivation struct {
 	Prior       number `json:"prior_seconds"`
 	Declared    number `json:"declared_seconds"`
 	Drifted     bool   `json:"drifted"`
+	Growth      number `json:"search_growth"`         // how many times the limit is counted on while it is searched; 0: it is not
 	Sizes       string `json:"sizes"`                 // what they say about service times: scales, trusted or ignored
 	Explained   number `json:"sizes_explained_ratio"` // of the variance of service times
 	SizeBase    number `json:"size_base_seconds"`     // where trusted: what each takes whatever its size
@@ -405,6 +418,10 @@ func tierOf(t *sim.TierResult) tier {
 		PeakAge: secs(t.PeakAge), PeakBehind: t.PeakBehind, Restarts: t.Restarts,
 		Arrivals: t.Arrivals, Again: t.Again, Kept: t.Kept, Served: t.Served, Refused: t.Refused, Capacity: number(t.Capacity),
 	}
+	out.InFlight, out.PeakInFlight, out.Limits = number(t.InFlight), t.PeakInFlight, []average{}
+	for _, l := range t.Limits {
+		out.Limits = append(out.Limits, average{number(l.Mean), number(l.Deviation)})
+	}
 	if s := t.Stats; s != nil {
 		d := s.Derivation
 		out.Limiter = &limiter{
@@ -414,7 +431,7 @@ func tierOf(t *sim.TierResult) tier {
 				Text: d.String(), Limit: d.Limit, Mean: secs(d.Mean), Rate: number(d.Rate), Objective: secs(d.Objective),
 				Allowance:  quota{number(d.Allowance.Rate), number(d.Allowance.Burst)},
 				Percentile: number(d.Percentile), Service: secs(d.Service), Depth: d.Depth, Rule: d.Rule,
-				RuleLatency: secs(d.RuleLatency), Reachable: d.Reachable, Fixed: d.Fixed, Tight: d.Tight, Samples: d.Samples,
+				RuleLatency: secs(d.RuleLatency), Growth: number(d.Growth), Reachable: d.Reachable, Fixed: d.Fixed, Tight: d.Tight, Samples: d.Samples,
 				Prior: secs(d.Prior), Declared: secs(d.Declared), Drifted: d.Drifted,
 				Sizes: d.Sizes.String(), Explained: number(d.Explained), SizeBase: secs(d.SizeBase), SizeEach: secs(d.SizeEach),
 			},
