@@ -271,7 +271,7 @@ func TestAutoDoesNotSeeItsQueue_C040(t *testing.T) {
 	var low, high, capacity float64
 	var service string
 	why := r.Tiers[0].Stats.LimitWhy
-	if _, err := fmt.Sscanf(why[len("auto: "):], "%f to %f, comparing: capacity %f (", &low, &high, &capacity); err != nil {
+	if _, err := fmt.Sscanf(why[len("auto: "):], "%f to %f, comparing: capacity %f slots (", &low, &high, &capacity); err != nil {
 		t.Fatalf("%q: %v", why, err)
 	}
 	if i := len("service "); true {
