@@ -213,7 +213,7 @@ func (s *auto) abandoned(b *Epoch) {
 		return
 	}
 	part := min(b.Abandoned/b.Ended, 1)
-	if part <= mostLeave || b.Under.Seconds() < s.took {
+	if part <= mostLeave || b.Under.Seconds() < s.took || s.open[1].void { // in a standstill everybody leaves
 		part = 0
 	}
 	s.leave.refused(part, part, s.open[1].limit, b.Length.Seconds())
