@@ -30,7 +30,7 @@ import (
 // where times vary all in flight seem to wait. In 20 s from a start at 20, at 3 times
 // the capacity, a port of it that looks at the minima of seconds reached .86 of the
 // capacity with a fixed service time and .29 with an exponential one; after 90 s the latter was
-// .11. The means of a thousand times, as here, vary less: .53, and after a minute .3
+// .11. The means of a thousand times, as here, vary less: .48, and after a minute .3
 // to 1, from run to run, as the lowest mean fell. With ten times a second the limit
 // falls to a few. And a service that becomes slower for good is a queue, until the
 // shortest is measured anew, after ten minutes or more.
