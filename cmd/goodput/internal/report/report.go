@@ -107,7 +107,12 @@ func (r *Report) derivations() (lines []derived) {
 			if len(p.Runs[0].Tiers) > 1 {
 				name += ", " + t.Name
 			}
-			lines = append(lines, derived{name, t.Stats.Derivation.String()})
+			line := t.Stats.Derivation.String()
+			if len(t.Limits) > 0 && t.Limits[0].Deviation > 0 { // of the first instance, as the rest
+				line += fmt.Sprintf("; the limit was %.1f on average, give or take %.1f; latest move: %s",
+					t.Limits[0].Mean, t.Limits[0].Deviation, t.Stats.LimitWhy)
+			}
+			lines = append(lines, derived{name, line})
 		}
 	}
 	return lines
