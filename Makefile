@@ -29,13 +29,14 @@ test: ## every test; needs Go alone
 # Pure packages have no goroutine (internal/rules sees to it), nor have those that
 # read files and write reports; virtual time is ten times slower under the race
 # detector, so the program's own tests play one scenario there.
-ALONE = /(admission|limit|internal/(attempts|hist|sim|plan|theory|rules|mutants)|cmd/goodput|cmd/goodput/internal/(accesslog|build|builtin|flags|policy|replay|report|scenario|strictyaml|topology))$$
+ALONE = /(admission|limit|internal/(attempts|hist|rivals|sim|plan|theory|rules|mutants)|cmd/goodput|cmd/goodput/internal/(accesslog|build|builtin|flags|policy|replay|report|scenario|strictyaml|suite|topology))$$
 
 race: ## the tests of what is concurrent, under the race detector
 	go test -race $(V) $$(go list $(WORKSPACE) | grep -vE '$(ALONE)')
 	go test -race -short $(V) ./cmd/goodput
+	go test -race -run 'SameAgain' $(V) ./cmd/goodput/internal/suite
 
-mutants: ## break the code on purpose: a named test must fail each time; PART=0/5 a fifth of them
+mutants: ## break the code on purpose: a named test must fail each time; PART=0/6 a sixth of them
 	GOODPUT_MUTANTS=$(or $(PART),all) go test -count=1 $(V) ./internal/mutants
 
 # At the end of its time the fuzzer sometimes fails with "context deadline exceeded"
