@@ -66,7 +66,7 @@ const (
 	mostNeeded = 400 // admissions, however much service times vary
 	patience   = 20  // mean times after which a block ends even if that before it has not
 
-	servedFor = 0.5 // seconds
+	servedFor = 0.5 // seconds over which the rate that is served is averaged: some blocks
 
 	// A block of n samples has a relative standard error of CV / sqrt(n); more than 40 % says
 	// nothing.
