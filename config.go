@@ -165,8 +165,8 @@ func (c Config) core() admission.Config {
 func (c Config) seeded(seed uint64) admission.Config {
 	core := c.core()
 	core.Seed = seed
-	if c.Observe && adapts(c.Limit) {
-		core.Limit = held{c.Limit}
+	if c.Observe && admission.Moves(core.Limit) {
+		core.Limit = held{core.Limit}
 	}
 	return core
 }
@@ -212,10 +212,6 @@ func newSettings(cfg Config) *settings {
 		objective: d.Objective,
 		maxBytes:  d.MaxBytes,
 		pressure:  newGauge(cfg.Pressure),
-		// Eight windows in an objective: a change of the service time is seen
-		// well before somebody who is admitted under the old one is late.
-		// 5 ms keeps the cost of a window (about 2 µs) below 0.1 % of a core;
-		// above 100 ms a dashboard would look frozen.
-		window: min(max(d.Objective/8, 5*time.Millisecond), 100*time.Millisecond),
+		window:    d.Window(),
 	}
 }

@@ -8,24 +8,14 @@ import (
 	"github.com/goodput/goodput/limit"
 )
 
-// adapts reports whether a law moves its limit by what it measures. That of a group is
-// moved by others.
-func adapts(law limit.Law) bool {
-	switch law.(type) {
-	case nil, limit.Fixed, admission.Granted:
-		return false
-	}
-	return true
-}
-
 // explainLimit says why the limit is what it is: when it last moved and why, when its law was
 // asked, and whether it has found the capacity; or, of a fixed one, that it was measured
 // for another service.
 func explainLimit(b *strings.Builder, s *Stats, law limit.Law) {
 	switch {
-	case s.Observe && adapts(law):
+	case s.Observe && admission.Moves(law):
 		fmt.Fprintf(b, "           held: everything runs at once, so what is measured does not follow from a limit, and none can be found by watching; counted is what one of %d would do\n", s.Limit)
-	case adapts(law):
+	case admission.Moves(law):
 		fmt.Fprintf(b, "           %s; the law was asked %v ago", moved(s), short(s.LimitAsked))
 		if s.LimitSearch {
 			b.WriteString(", and still searches for the capacity")

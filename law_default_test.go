@@ -22,3 +22,10 @@ func TestDefaultLimitFindsItself(t *testing.T) {
 		t.Errorf("without a word again it has limit %d, searching %v; want 20, true", s.Limit, s.LimitSearch)
 	}
 }
+
+// Who watches and says nothing about the limit has that law held, as one who says it.
+func TestDefaultLimitIsHeldWhileWatching(t *testing.T) {
+	if law, ok := (Config{Observe: true}).seeded(1).Limit.(held); !ok || law != (held{limit.Auto{}}) {
+		t.Errorf("the law of who watches is %v, want the default, held", (Config{Observe: true}).seeded(1).Limit)
+	}
+}

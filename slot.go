@@ -134,11 +134,7 @@ func (s *Slot) Dropped() {
 	if s.of.l == nil {
 		return
 	}
-	if s.rare == nil {
-		own := plain
-		s.rare = &own
-	}
-	s.rare.kind |= dropped
+	s.part().kind |= dropped
 	s.finish(Failed, true)
 }
 
@@ -196,6 +192,11 @@ func (s *Slot) write() *rare {
 	if s.of.l == nil || s.start == 0 {
 		return nil
 	}
+	return s.part()
+}
+
+// part returns the rare part, which it makes if there is none.
+func (s *Slot) part() *rare {
 	if s.rare == nil {
 		own := plain
 		s.rare = &own

@@ -109,7 +109,7 @@ func New(cfg Config) (*Core, error) {
 	c.limit, _ = cfg.Limit.Start() // Validate has seen it succeed
 	c.tide.open[1].taken.tag--     // there was none before the first
 	c.times = c.each
-	c.law, c.search = cfg.Limit.Begin(cfg.Seed), moves(cfg.Limit)
+	c.law, c.search = cfg.Limit.Begin(cfg.Seed), Moves(cfg.Limit)
 	c.configure(cfg)
 	return c, nil
 }
@@ -418,7 +418,7 @@ func (c *Core) Observe(now time.Duration, b *Batch) {
 // begin puts another law in force. What it is told begins with it.
 func (c *Core) begin(law limit.Law) {
 	c.law, c.usual = law.Begin(c.cfg.Seed), 0
-	c.seek(moves(law))
+	c.seek(Moves(law))
 	c.tide.mark(c.now)
 }
 

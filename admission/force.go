@@ -46,7 +46,7 @@ const (
 func (c *Core) slotRate() float64 { return float64(c.limit) / c.service.hold() }
 
 // rate is the cost per second that can be served.
-func (c *Core) rate() float64 { return min(float64(c.limit)/c.service.hold(), c.allowed) }
+func (c *Core) rate() float64 { return min(c.slotRate(), c.allowed) }
 
 // rho is the load: offered cost over what can be served.
 func (c *Core) rho() float64 {

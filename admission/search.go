@@ -23,9 +23,10 @@ func paced(was, asked int) int {
 	return min(max(asked, was-was/2), max(2*was, was+leap), limit.Max)
 }
 
-// moves reports whether a law may move its limit; until it has been asked once, nobody
+// Moves reports whether a law may move its limit by what it measures, as those of a number and of
+// a group do not; until it has been asked once, nobody
 // knows where to.
-func moves(law limit.Law) bool {
+func Moves(law limit.Law) bool {
 	switch law.(type) {
 	case limit.Fixed, Granted:
 		return false
@@ -39,7 +40,7 @@ func moves(law limit.Law) bool {
 // out of it in each of its turns, and the queue be short at 0.95 of the capacity.
 func (c *Core) usually(window time.Duration) {
 	switch {
-	case c.search || !moves(c.cfg.Limit):
+	case c.search || !Moves(c.cfg.Limit):
 		c.usual = 0 // a limit that is on its way to the capacity has no mean
 	case c.usual == 0:
 		c.usual = float64(c.limit)
@@ -70,11 +71,6 @@ func (c *Core) standsFor() time.Duration {
 	return c.now - max(c.stood, c.searched)
 }
 
-// seekWindow is the time between two questions to the law: see Observe.
-func seekWindow(objective time.Duration) float64 {
-	return min(max(objective.Seconds()/8, 0.005), 0.1)
-}
-
 // mostDoublings is to 256 times the limit: from 4, and from the default start, past what one
 // process has in flight.
 const mostDoublings = 8
@@ -90,7 +86,7 @@ const mostDoublings = 8
 // overload is a queue that is too deep for an objective or so after the search; those at
 // its end are told when their time is over.
 func (c *Core) foreseen(spare float64) float64 {
-	x := min(spare/seekWindow(c.cfg.Objective), mostDoublings)
+	x := min(spare/c.cfg.Window().Seconds(), mostDoublings)
 	if !c.search || x <= 0 {
 		return 1
 	}

@@ -3,8 +3,9 @@ package limit
 import "math"
 
 // A ceiling keeps the limit down for a reason that is no service time: what the resource
-// refuses, being over a limit of its own, and a process that is short of processors. Either lowers it,
-// at most once in a while, and it rises again by itself.
+// refuses, being over a limit of its own, callers that leave, and a process that is short of
+// processors. The first two lower it every two seconds at the most, the last with each block, and it
+// rises again by itself.
 type ceiling struct {
 	at    float64 // +Inf: none
 	half  float64 // of where it was when it came down after a rise: up to there it doubles

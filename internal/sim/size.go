@@ -47,7 +47,7 @@ func (s *Scenario) validateSize() error {
 		t := &s.Tiers[i]
 		each := float64(max(t.Instances, 1))
 		if c := t.cores(); c != nil {
-			most(each*span/float64(window(c.WithDefaults().Objective)), "tier %s: the measurements of its instances", name(t.Name, i))
+			most(each*span/float64(c.Window()), "tier %s: the measurements of its instances", name(t.Name, i))
 		}
 		most(each*float64(len(t.Restarts)), "tier %s: its restarts", name(t.Name, i))
 		if p := t.Speed.Pauses; p != (Pauses{}) {

@@ -167,7 +167,7 @@ func (w *world) newTier(i int, seed uint64) (*tier, error) {
 				return nil, err
 			}
 			in.core = core
-			in.window = window(t.cores().WithDefaults().Objective)
+			in.window = t.cores().Window()
 			// Instances do not measure in step.
 			w.events.push(event{at: in.window + in.window*time.Duration(n)/time.Duration(max(t.Instances, 1)), what: observes, who: in.index, gen: uint32(i)})
 		}
@@ -181,11 +181,6 @@ func (w *world) newTier(i int, seed uint64) (*tier, error) {
 		w.events.push(event{at: r.At, what: breaks, who: int32(i), gen: uint32(n)})
 	}
 	return t, nil
-}
-
-// window is how often the runtime calls Observe: see package admission.
-func window(objective time.Duration) time.Duration {
-	return min(max(objective/8, 5*time.Millisecond), 100*time.Millisecond)
 }
 
 func (w *world) newClass(i int, seed uint64) *class {
