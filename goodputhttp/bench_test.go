@@ -93,7 +93,7 @@ func TestHostileHeaders(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 	for i := range dialects {
-		if n := s.counts.deadlineErrors[i].Load(); n != 1 {
+		if n := s.own.deadlineErrors[i].Load(); n != 1 {
 			t.Errorf("%s: %d errors for one request", dialects[i].header, n)
 		}
 	}

@@ -80,7 +80,7 @@ func (v *visit) preread(ctx context.Context, leave func()) (context.Context, boo
 		cancel()
 		return late, true
 	case rang:
-		v.server.counts.slowBodies.Add(1)
+		v.server.books().slowBodies.Add(1)
 		v.answer(slowBody, 0)
 		return ctx, false
 	case err == nil:
@@ -96,7 +96,7 @@ func (v *visit) preread(ctx context.Context, leave func()) (context.Context, boo
 		leave()
 		return ctx, true
 	}
-	v.server.counts.badBodies.Add(1)
+	v.server.books().badBodies.Add(1)
 	v.answer(badBody, 0)
 	return ctx, false
 }
@@ -163,8 +163,8 @@ func (v *visit) fill() error {
 				}
 				return nil
 			}
-			if s.counts.buffered.Add(more) > s.maxBuffered() {
-				s.counts.buffered.Add(-more)
+			if s.books().buffered.Add(more) > s.maxBuffered() {
+				s.books().buffered.Add(-more)
 				return nil
 			}
 			b.read = append(make([]byte, 0, grown), b.read...)
@@ -182,7 +182,7 @@ func (v *visit) fill() error {
 func (v *visit) forget() {
 	if b := v.body; b != nil {
 		b.mu.Lock()
-		v.server.counts.buffered.Add(-int64(cap(b.read)))
+		v.server.books().buffered.Add(-int64(cap(b.read)))
 		b.read, b.off, b.end = nil, 0, http.ErrBodyReadAfterClose
 		b.mu.Unlock()
 	}

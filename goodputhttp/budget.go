@@ -64,7 +64,7 @@ func (b *Budget) read(h http.Header, now time.Time, errs *[numDialects]atomic.Ui
 // says anything.
 func (s *Server) budget(r *http.Request, now time.Time, grpc bool) Budget {
 	b := Budget{grpc: grpc}
-	b.read(r.Header, now, &s.counts.deadlineErrors)
+	b.read(r.Header, now, &s.books().deadlineErrors)
 	if deadline, ok := r.Context().Deadline(); ok {
 		b.shorten(deadline, "context")
 	}

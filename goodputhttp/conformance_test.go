@@ -83,7 +83,7 @@ func TestConformance(t *testing.T) {
 	t.Logf("%v", st.Outcomes)
 	until(t, "nothing is left", func() bool {
 		n := s.Stats()
-		return n.Buffered == 0 && n.Upgraded == 0 && s.upgrades.places.Load() == 0 && s.counts.lingering.Load() == 0
+		return n.Buffered == 0 && n.Upgraded == 0 && s.own.upgrades.places.Load() == 0 && s.own.lingering.Load() == 0
 	})
 	for _, c := range all {
 		c.CloseIdleConnections()
@@ -192,7 +192,7 @@ func FuzzServe(f *testing.F) {
 		for _, n := range st.Outcomes {
 			ended += n
 		}
-		if st.InUse != 0 || st.Waiting != 0 || ended != st.Arrivals || s.Stats().Buffered != 0 || s.upgrades.places.Load() != 0 {
+		if st.InUse != 0 || st.Waiting != 0 || ended != st.Arrivals || s.Stats().Buffered != 0 || s.own.upgrades.places.Load() != 0 {
 			t.Errorf("%d in use, %d waiting, %d of %d ended", st.InUse, st.Waiting, ended, st.Arrivals)
 		}
 	})

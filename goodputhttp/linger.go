@@ -34,7 +34,7 @@ func (v *visit) linger() {
 	if v.r.ContentLength > lingerBytes {
 		return
 	}
-	lingering := &v.server.counts.lingering
+	lingering := &v.server.books().lingering
 	if lingering.Add(1) <= lingerMost {
 		_, _ = io.CopyN(io.Discard, v.r.Body, lingerBytes)
 	}

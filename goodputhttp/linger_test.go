@@ -60,7 +60,7 @@ func TestC080EarlyRefusalIsRead(t *testing.T) {
 			if lost.Load() > int64(rounds/1000) {
 				t.Errorf("%d of %d lost the answer", lost.Load(), rounds)
 			}
-			until(t, "nobody lingers", func() bool { return s.counts.lingering.Load() == 0 })
+			until(t, "nobody lingers", func() bool { return s.own.lingering.Load() == 0 })
 		})
 	}
 }
@@ -122,7 +122,7 @@ func TestLingerIsBounded(t *testing.T) {
 			if took := time.Since(began); took > lingerTime+500*time.Millisecond+4*time.Second {
 				t.Errorf("it took %v", took)
 			}
-			until(t, "nobody lingers", func() bool { return s.counts.lingering.Load() == 0 })
+			until(t, "nobody lingers", func() bool { return s.own.lingering.Load() == 0 })
 		})
 	}
 }

@@ -126,11 +126,11 @@ func (w *response) paces() {
 		w.reading.allowed = allowed
 	}
 	w.reading.cut = func() {
-		v.server.counts.slowClients.Add(1)
+		v.server.books().slowClients.Add(1)
 		_ = control.SetReadDeadline(longAgo)
 	}
 	w.writing.cut = func() {
-		v.server.counts.slowClients.Add(1)
+		v.server.books().slowClients.Add(1)
 		_ = control.SetWriteDeadline(longAgo)
 	}
 }

@@ -46,7 +46,7 @@ func (w *response) serve(ctx context.Context) {
 	v := w.visit
 	r := v.r.WithContext(w.slot.Context(ctx)) // what it says to be Downstream is not its own time
 	v.run = w
-	w.holds.held, w.holds.slot = &v.server.counts.held, &w.slot
+	w.holds.held, w.holds.slot = &v.server.books().held, &w.slot
 	w.paces()
 	if v.body != nil {
 		r.Body = v.body
@@ -164,7 +164,7 @@ func (w *response) header(status int) {
 	}
 	if h := w.ResponseWriter.Header(); (status >= 400 || v.grpc && w.grpcFailed()) && isShed(h) {
 		w.shed = true
-		v.server.counts.upstreamShed.Add(1)
+		v.server.books().upstreamShed.Add(1)
 		if aboutLoad(h) {
 			w.holds.drop()
 		}

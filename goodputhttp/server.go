@@ -94,8 +94,8 @@ type Server struct {
 	// Default 65,536.
 	MaxUpgraded int
 
-	counts   counts
-	upgrades upgrades
+	own    books
+	shared *books // those of another Server, if it took the place of one
 }
 
 // Defaults of Server.
@@ -185,7 +185,7 @@ func (s *Server) visit(w http.ResponseWriter, r *http.Request) *visit {
 	v := &visit{server: s, w: w, r: r, grpc: isGRPC(r.Header)}
 	v.budget = s.budget(r, time.Now(), v.grpc)
 	v.unread = r.ProtoMajor == 1 && r.ContentLength != 0 && r.Body != nil && r.Body != http.NoBody
-	v.place.of = &s.upgrades
+	v.place.of = &s.books().upgrades
 	return v
 }
 
@@ -232,7 +232,7 @@ func (v *visit) work() goodput.Work {
 // goroutine of its connection: a client that resets its streams faster than that
 // would fill the memory with those that wait (CVE-2023-44487).
 func (v *visit) abort() {
-	v.server.counts.left.Add(1)
+	v.server.books().left.Add(1)
 	if v.r.ProtoMajor == 1 {
 		panic(http.ErrAbortHandler)
 	}

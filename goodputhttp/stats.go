@@ -30,23 +30,62 @@ type counts struct {
 	buffered, lingering, held                 atomic.Int64
 }
 
+// books are what a Server counts, and what bounds it with the numbers in flight.
+type books struct {
+	counts
+	upgrades upgrades
+}
+
+func (s *Server) books() *books {
+	if s.shared != nil {
+		return s.shared
+	}
+	return &s.own
+}
+
+// Succeed makes s count on where old is, whose place it takes with other settings: what
+// old still has in flight counts in both, so that no bound is exceeded and no counter
+// falls meanwhile. It is called once, before s serves.
+func (s *Server) Succeed(old *Server) { s.shared = old.books() }
+
 // Stats returns the numbers of now.
 func (s *Server) Stats() Stats {
+	b := s.books()
 	st := Stats{
 		DeadlineErrors:  make(map[string]uint64, numDialects),
-		Left:            s.counts.left.Load(),
-		SlowBodies:      s.counts.slowBodies.Load(),
-		SlowClients:     s.counts.slowClients.Load(),
-		BadBodies:       s.counts.badBodies.Load(),
-		UpstreamShed:    s.counts.upstreamShed.Load(),
-		Held:            s.counts.held.Load(),
-		Buffered:        s.counts.buffered.Load(),
-		Upgraded:        s.upgrades.open.Load(),
-		UpgradedTotal:   s.upgrades.total.Load(),
-		UpgradedRefused: s.upgrades.refused.Load(),
+		Left:            b.left.Load(),
+		SlowBodies:      b.slowBodies.Load(),
+		SlowClients:     b.slowClients.Load(),
+		BadBodies:       b.badBodies.Load(),
+		UpstreamShed:    b.upstreamShed.Load(),
+		Held:            b.held.Load(),
+		Buffered:        b.buffered.Load(),
+		Upgraded:        b.upgrades.open.Load(),
+		UpgradedTotal:   b.upgrades.total.Load(),
+		UpgradedRefused: b.upgrades.refused.Load(),
 	}
 	for i := range dialects {
-		st.DeadlineErrors[dialects[i].header] = s.counts.deadlineErrors[i].Load()
+		st.DeadlineErrors[dialects[i].header] = b.deadlineErrors[i].Load()
 	}
 	return st
+}
+
+// Add adds o to s, for a program with several Servers.
+func (s *Stats) Add(o Stats) {
+	if s.DeadlineErrors == nil {
+		s.DeadlineErrors = map[string]uint64{}
+	}
+	for header, n := range o.DeadlineErrors {
+		s.DeadlineErrors[header] += n
+	}
+	s.Left += o.Left
+	s.SlowBodies += o.SlowBodies
+	s.SlowClients += o.SlowClients
+	s.BadBodies += o.BadBodies
+	s.UpstreamShed += o.UpstreamShed
+	s.Held += o.Held
+	s.Buffered += o.Buffered
+	s.Upgraded += o.Upgraded
+	s.UpgradedTotal += o.UpgradedTotal
+	s.UpgradedRefused += o.UpgradedRefused
 }

@@ -71,7 +71,7 @@ func TestC009Upgrades(t *testing.T) {
 					if now := s.Stats().Upgraded; now < 0 || now > 5 {
 						t.Errorf("%d open", now)
 					}
-					return s.Stats().Upgraded == n && s.upgrades.places.Load() == n
+					return s.Stats().Upgraded == n && s.own.upgrades.places.Load() == n
 				}
 			}
 			try(20)
@@ -122,7 +122,7 @@ func TestUpgradeDeclined(t *testing.T) {
 		}
 	}
 	outcomes(t, lim, map[goodput.Outcome]uint64{goodput.Completed: 3})
-	until(t, "places are free", func() bool { return s.upgrades.places.Load() == 0 })
+	until(t, "places are free", func() bool { return s.own.upgrades.places.Load() == 0 })
 }
 
 // A tunnel that CONNECT opened over HTTP/2 has no connection of its own: it is

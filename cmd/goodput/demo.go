@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/cmd/goodput/internal/config"
 	"github.com/goodput/goodput/cmd/goodput/internal/demo"
 	"github.com/goodput/goodput/cmd/goodput/internal/flags"
 	"github.com/goodput/goodput/cmd/goodput/internal/policy"
@@ -81,9 +82,13 @@ func (c *demoCmd) config() demo.Config {
 
 // protect is the proxy of serve. It logs nothing: what fails is in the result.
 func protect(upstream *url.URL, lim *goodput.Limiter) (*http.Server, error) {
-	p, err := proxy.New(proxy.Config{Upstream: upstream, Limiter: lim, Logger: slog.New(slog.DiscardHandler)})
+	cfg := config.One(upstream)
+	p, err := proxy.New(cfg, proxy.Options{
+		Logger:     slog.New(slog.DiscardHandler),
+		NewLimiter: func(goodput.Config) *goodput.Limiter { return lim },
+	})
 	if err != nil {
 		return nil, err
 	}
-	return p.Server(""), nil
+	return p.Server(cfg.Listeners[0]), nil
 }

@@ -13,10 +13,12 @@ import (
 	"os/signal"
 	"runtime"
 	"syscall"
+	"time"
 
 	"github.com/goodput/goodput"
 	"github.com/goodput/goodput/cmd/goodput/internal/admin"
 	"github.com/goodput/goodput/cmd/goodput/internal/build"
+	"github.com/goodput/goodput/cmd/goodput/internal/config"
 	"github.com/goodput/goodput/cmd/goodput/internal/flags"
 	"github.com/goodput/goodput/cmd/goodput/internal/metrics"
 	"github.com/goodput/goodput/cmd/goodput/internal/policy"
@@ -71,7 +73,7 @@ func (c *serveCmd) Validate() error {
 	if err != nil {
 		return fmt.Errorf("--upstream: %q is not a URL, such as http://127.0.0.1:9000", c.Upstream)
 	}
-	if err := proxy.CheckUpstream(u); err != nil {
+	if err := config.CheckServer(u); err != nil {
 		return fmt.Errorf("--%w", err) // --upstream "..." has no scheme
 	}
 	if c.DeadlineCap != 0 && c.Deadline > c.DeadlineCap {
@@ -84,8 +86,33 @@ func (c *serveCmd) Validate() error {
 	return c.limiter().Validate()
 }
 
+// config returns what the flags describe.
+func (c *serveCmd) config() *config.Config {
+	cfg := config.One(c.upstream)
+	cfg.Listeners[0].Address = string(c.Listen)
+	cfg.TrustedProxies = prefixes(c.TrustedProxies)
+	one := &cfg.Classes[0]
+	one.Limiter = c.limiter()
+	one.Deadline, one.DeadlineCap, one.Finish = c.Deadline.Duration(), c.DeadlineCap.Duration(), c.Finish.Duration()
+	return cfg
+}
+
+// sources are the limiters in force, for the metrics.
+func sources(p *proxy.Proxy) []metrics.Source {
+	var all []metrics.Source
+	longest := map[string]time.Duration{}
+	for _, c := range p.Config().Classes {
+		longest[c.Name] = max(c.Limiter.Objective, c.Deadline, c.DeadlineCap)
+	}
+	for _, lim := range p.Limiters() {
+		all = append(all, metrics.Source{Limiter: lim, Longest: longest[lim.Name()]})
+	}
+	return all
+}
+
 func (c *serveCmd) limiter() goodput.Config {
 	return goodput.Config{
+		Name:      config.DefaultName,
 		Limit:     c.Limit.Law,
 		Objective: c.Objective.Duration(),
 		Service:   c.Service.Duration(),
@@ -151,26 +178,19 @@ type service struct {
 
 // start builds the parts, opens both listeners and serves.
 func (c *serveCmd) start(log *slog.Logger) (*service, error) {
-	lim := goodput.New(c.limiter())
-	p, err := proxy.New(proxy.Config{
-		Upstream: c.upstream, Limiter: lim, Logger: log,
-		Deadline: c.Deadline.Duration(), DeadlineCap: c.DeadlineCap.Duration(), Finish: c.Finish.Duration(),
-		MaxBuffered: int64(c.MaxQueueBytes), TrustedProxies: prefixes(c.TrustedProxies),
-	})
+	cfg := c.config()
+	p, err := proxy.New(cfg, proxy.Options{Logger: log})
 	if err != nil {
 		return nil, usage(err)
 	}
 	adm := admin.New(admin.Config{
-		Limiters: []metrics.Source{{
-			Limiter: lim,
-			Longest: max(c.Objective, c.Deadline, c.DeadlineCap).Duration(),
-		}},
+		Limiters: func() []metrics.Source { return sources(p) },
 		Proxy: metrics.Proxy{
-			Open: p.Open, MaxUpgraded: p.MaxUpgraded(),
+			Open: p.Open, MaxUpgraded: p.MaxUpgraded,
 			Failures: p.Failures, Deadlines: p.Deadlines, Door: p.Door,
 		},
 	})
-	s := &service{proxy: p, server: p.Server(string(c.Listen)), admin: adm, failed: make(chan error, 2)}
+	s := &service{proxy: p, server: p.Server(cfg.Listeners[0]), admin: adm, failed: make(chan error, 2)}
 	if s.listener, err = listen("--listen", c.Listen); err != nil {
 		return nil, err
 	}
@@ -188,7 +208,7 @@ func (c *serveCmd) start(log *slog.Logger) (*service, error) {
 	s.stopWatch, s.watched = cancel, make(chan struct{})
 	go func() {
 		defer close(s.watched)
-		watch.New(log).Run(ctx, lim)
+		watch.Run(ctx, log, p.Limiters)
 	}()
 	return s, nil
 }

@@ -70,6 +70,15 @@ const program = "cmd/goodput"
 // programImports lists the imports among the packages of the program that are
 // wanted, "from > to", with the reason. Whatever is not here goes through main.
 var programImports = map[string]string{
+	"config > flags":      "a size and an address in a file are written as in a flag",
+	"config > policy":     "a class has a limiter, which a file describes as a scenario does",
+	"config > strictyaml": "a policy file is a file",
+	"listen > config":     "what to listen on",
+	"proxy > config":      "what to do",
+	"proxy > listen":      "a listener is told when its accepts should pause",
+	"proxy > upstream":    "the way to the servers",
+	"upstream > config":   "which servers",
+
 	"admin > build":      "the version is a page",
 	"admin > metrics":    "the metrics are a page, and the state page counts as they do",
 	"demo > load":        "its arrivals are the generator's",

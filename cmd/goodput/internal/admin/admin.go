@@ -7,6 +7,7 @@
 //	GET /metrics        Prometheus
 //	GET /api/v1/state   JSON
 //	GET /version        JSON
+//	POST /-/reload      reads the policy file again; 400 with what is wrong with it
 //	GET /               the state in words
 //
 // Being overloaded is not being unready: taking an instance that sheds out of
@@ -49,8 +50,9 @@ func (p Phase) String() string {
 
 // A Config says what to show.
 type Config struct {
-	Limiters []metrics.Source
+	Limiters func() []metrics.Source
 	Proxy    metrics.Proxy
+	Reload   func() error // nil: there is nothing to reload
 }
 
 // An Admin is the http.Handler of the admin listener.
@@ -64,13 +66,14 @@ type Admin struct {
 // New returns an admin in the phase Starting.
 func New(cfg Config) *Admin {
 	a := &Admin{cfg: cfg, mux: http.NewServeMux(), started: time.Now()}
-	registry := metrics.Registry(metrics.New(cfg.Limiters...), cfg.Proxy)
+	registry := metrics.Registry(metrics.New(cfg.Limiters), cfg.Proxy)
 	a.mux.HandleFunc("GET /livez", a.live)
 	a.mux.HandleFunc("GET /readyz", a.ready)
 	a.mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	a.mux.HandleFunc("GET /api/v1/state", a.state)
 	a.mux.HandleFunc("GET /version", a.version)
 	a.mux.HandleFunc("GET /{$}", a.page)
+	a.mux.Handle("POST /-/reload", http.NewCrossOriginProtection().Handler(http.HandlerFunc(a.reload)))
 	return a
 }
 
@@ -135,11 +138,24 @@ func (a *Admin) ready(w http.ResponseWriter, _ *http.Request) {
 
 func (a *Admin) version(w http.ResponseWriter, _ *http.Request) { writeJSON(w, build.Read()) }
 
+// reload answers when the configuration is in force, or with what is wrong with it.
+func (a *Admin) reload(w http.ResponseWriter, _ *http.Request) {
+	if a.cfg.Reload == nil {
+		http.Error(w, "there is no policy file: start with --config to have one that can be reloaded", http.StatusConflict)
+		return
+	}
+	if err := a.cfg.Reload(); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	fmt.Fprintln(w, "reloaded")
+}
+
 // page is for a person with curl.
 func (a *Admin) page(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	fmt.Fprintf(w, "%s, up %s, %s\n", build.Read(), time.Since(a.started).Round(time.Second), Phase(a.phase.Load()))
-	for _, src := range a.cfg.Limiters {
+	for _, src := range a.cfg.Limiters() {
 		fmt.Fprintf(w, "\n%s\n", src.Limiter.Explain())
 	}
 	fmt.Fprint(w, "\n/livez /readyz /metrics /api/v1/state /version\n")

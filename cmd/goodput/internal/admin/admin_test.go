@@ -18,10 +18,10 @@ import (
 func newAdmin(cfg goodput.Config) (*goodput.Limiter, *Admin) {
 	lim := goodput.New(cfg)
 	return lim, New(Config{
-		Limiters: []metrics.Source{{Limiter: lim, Longest: cfg.Objective}},
+		Limiters: func() []metrics.Source { return []metrics.Source{{Limiter: lim, Longest: cfg.Objective}} },
 		Proxy: metrics.Proxy{
 			Open:        func() int64 { return 3 },
-			MaxUpgraded: 9,
+			MaxUpgraded: func() int { return 9 },
 			Failures:    func() map[string]uint64 { return map[string]uint64{"unreachable": 0, "broken": 2} },
 			Deadlines:   func() map[string]uint64 { return map[string]uint64{"cap": 7, "none": 8} },
 			Door: func() goodputhttp.Stats {

@@ -105,7 +105,7 @@ func (a *Admin) state(w http.ResponseWriter, _ *http.Request) {
 		Phase:         Phase(a.phase.Load()).String(),
 		UptimeSeconds: time.Since(a.started).Seconds(),
 	}
-	for _, src := range a.cfg.Limiters {
+	for _, src := range a.cfg.Limiters() {
 		stats := src.Limiter.Stats()
 		s.Limiters = append(s.Limiters, limiterState(&stats))
 	}

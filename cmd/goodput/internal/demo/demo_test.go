@@ -13,16 +13,21 @@ import (
 	"time"
 
 	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/cmd/goodput/internal/config"
 	"github.com/goodput/goodput/cmd/goodput/internal/proxy"
 	"github.com/goodput/goodput/limit"
 )
 
 func protect(upstream *url.URL, lim *goodput.Limiter) (*http.Server, error) {
-	p, err := proxy.New(proxy.Config{Upstream: upstream, Limiter: lim, Logger: slog.New(slog.DiscardHandler)})
+	cfg := config.One(upstream)
+	p, err := proxy.New(cfg, proxy.Options{
+		Logger:     slog.New(slog.DiscardHandler),
+		NewLimiter: func(goodput.Config) *goodput.Limiter { return lim },
+	})
 	if err != nil {
 		return nil, err
 	}
-	return p.Server(""), nil
+	return p.Server(cfg.Listeners[0]), nil
 }
 
 func TestConfigValidate(t *testing.T) {

@@ -28,11 +28,12 @@ type Source struct {
 
 // A Collector shows limiters. It is a prometheus.Collector.
 type Collector struct {
-	sources []Source
+	sources func() []Source
 }
 
-// New returns a collector of sources; their limiters have different names.
-func New(sources ...Source) *Collector { return &Collector{sources} }
+// New returns a collector of what sources returns at each scrape; their limiters have
+// different names.
+func New(sources func() []Source) *Collector { return &Collector{sources} }
 
 // A scalar is a series per limiter.
 type scalar struct {
@@ -145,7 +146,7 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect takes one snapshot of each limiter and sends it.
 func (c *Collector) Collect(ch chan<- prometheus.Metric) {
-	for _, src := range c.sources {
+	for _, src := range c.sources() {
 		stats := src.Limiter.Stats()
 		collect(ch, src, &stats)
 	}

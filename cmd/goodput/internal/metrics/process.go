@@ -14,7 +14,7 @@ type Proxy struct {
 	// Open returns the client connections that speak HTTP.
 	Open func() int64
 	// MaxUpgraded is how many connections may be upgraded at once.
-	MaxUpgraded int
+	MaxUpgraded func() int
 	// Failures returns how often the upstream failed, by kind.
 	Failures func() map[string]uint64
 	// Deadlines returns how many requests were forwarded, by what set their
@@ -78,7 +78,7 @@ func (p Proxy) Collect(ch chan<- prometheus.Metric) {
 	}
 	send(connectionsDesc, prometheus.GaugeValue, float64(p.Open()), "open")
 	send(connectionsDesc, prometheus.GaugeValue, float64(door.Upgraded), "upgraded")
-	send(connLimitDesc, prometheus.GaugeValue, float64(p.MaxUpgraded), "upgraded")
+	send(connLimitDesc, prometheus.GaugeValue, float64(p.MaxUpgraded()), "upgraded")
 	for kind, n := range p.Failures() {
 		send(failuresDesc, prometheus.CounterValue, float64(n), kind)
 	}

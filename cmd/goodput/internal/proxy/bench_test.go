@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/cmd/goodput/internal/config"
 	"github.com/goodput/goodput/limit"
 )
 
@@ -26,11 +27,11 @@ func BenchmarkBare(b *testing.B) {
 	p := proxyBefore(b, backendOf(b), limit.Fixed(64))
 	bare := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(p.target)
+			r.SetURL(p.Config().Upstreams[0].Servers[0].URL)
 			r.Out.Host = r.In.Host
 			r.SetXForwarded()
 		},
-		Transport:  newTransport(),
+		Transport:  &http.Transport{MaxIdleConnsPerHost: 1 << 20, DisableCompression: true},
 		BufferPool: &buffers,
 	}
 	requests(b, &http.Server{Handler: bare}, http.StatusOK, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -38,17 +39,17 @@ func BenchmarkBare(b *testing.B) {
 
 func BenchmarkPass(b *testing.B) {
 	p := proxyBefore(b, backendOf(b), limit.Fixed(64))
-	requests(b, p.Server(""), http.StatusOK, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+	requests(b, p.Server(config.DefaultListener()), http.StatusOK, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")
 }
 
 func BenchmarkPassWithDeadline(b *testing.B) {
 	p := proxyBefore(b, backendOf(b), limit.Fixed(64))
-	requests(b, p.Server(""), http.StatusOK, "GET / HTTP/1.1\r\nHost: h\r\nX-Envoy-Expected-Rq-Timeout-Ms: 2000\r\n\r\n")
+	requests(b, p.Server(config.DefaultListener()), http.StatusOK, "GET / HTTP/1.1\r\nHost: h\r\nX-Envoy-Expected-Rq-Timeout-Ms: 2000\r\n\r\n")
 }
 
 func BenchmarkRefuse(b *testing.B) {
 	p := proxyBefore(b, backendOf(b), limit.Fixed(0))
-	requests(b, p.Server(""), http.StatusServiceUnavailable, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+	requests(b, p.Server(config.DefaultListener()), http.StatusServiceUnavailable, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")
 }
 
 func backendOf(b *testing.B) string {
@@ -61,11 +62,12 @@ func proxyBefore(b *testing.B, addr string, law limit.Law) *Proxy {
 	if err != nil {
 		b.Fatal(err)
 	}
-	cfg := goodput.Config{Limit: law, Objective: time.Second}
-	if law == limit.Fixed(0) {
-		cfg.Depth = goodput.NoQueue
+	cfg := config.One(u)
+	lc := &cfg.Classes[0].Limiter
+	if lc.Limit = law; law == limit.Fixed(0) {
+		lc.Depth = goodput.NoQueue
 	}
-	p, err := New(Config{Upstream: u, Limiter: goodput.New(cfg)})
+	p, err := New(cfg, Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -2,8 +2,10 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -24,16 +26,31 @@ func (p *Proxy) Drain(srv *http.Server, delay, timeout time.Duration) error {
 	// The last part is for telling those who waited in vain.
 	queue, cancelQueue := context.WithTimeout(ctx, timeout-min(timeout/10, time.Second))
 	defer cancelQueue()
-	refused := p.cfg.Limiter.Drain(queue) // nil: nobody waits and nobody runs
+	refused := p.drain(queue) // nil: nobody waits and nobody runs
 
 	if err := srv.Shutdown(ctx); err != nil {
-		running := p.cfg.Limiter.Stats().Running
+		running := 0
+		for _, lim := range p.Limiters() {
+			running += lim.Stats().Running
+		}
 		srv.Close() // we are leaving
 		return fmt.Errorf("the drain timeout of %v has passed: %d running requests were cut", timeout, running)
 	}
 	if refused != nil {
 		p.failures.log.Warn("drain timeout: whoever still waited was refused", "component", "drain")
 	}
-	p.CloseIdle()
+	p.Close()
 	return nil
+}
+
+// drain drains all limiters at once.
+func (p *Proxy) drain(ctx context.Context) error {
+	limiters := p.Limiters()
+	errs := make([]error, len(limiters))
+	var all sync.WaitGroup
+	for i, lim := range limiters {
+		all.Go(func() { errs[i] = lim.Drain(ctx) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bufio"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/cmd/goodput/internal/config"
 	"github.com/goodput/goodput/limit"
 )
 
@@ -159,9 +159,12 @@ func TestProbesPassUnderLoad_C088(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	for _, c := range []Config{{}, {Upstream: target(mustURL(t, "http://h"))}} {
-		if _, err := New(c); err == nil || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%v", errors.Unwrap(err))
+	good := config.One(mustURL(t, "http://h"))
+	odd := *good
+	odd.Classes = []config.Class{{Name: "a", Upstream: "nowhere"}}
+	for _, c := range []*config.Config{{}, {Upstreams: good.Upstreams}, {Classes: good.Classes}, &odd} {
+		if _, err := New(c, Options{}); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v", err)
 		}
 	}
 }

@@ -1,119 +1,68 @@
-// Package proxy puts a limiter in front of a service in any language: an HTTP
+// Package proxy puts limiters in front of services in any language: an HTTP
 // reverse proxy that asks before it forwards.
 //
-// The model: the limiter is the only queue. The transport behind it has none
-// (no cap on connections, idle ones are kept), because a wait that the limiter
-// does not see is a wait that no deadline bounds. A request takes the path
+// The model: a request is of one class, and the limiter of its class is the only queue.
+// The transport behind it has none (no cap on connections, idle ones are kept), because a
+// wait that the limiter does not see is a wait that no deadline bounds. A request takes the
+// path
 //
-//	server -> ServeHTTP -> goodputhttp.Server (admit, wait or refuse)
-//	       -> httputil.ReverseProxy -> upstream -> http.Transport
+//	server -> ServeHTTP -> table (which class) -> goodputhttp.Server (admit, wait or refuse)
+//	       -> httputil.ReverseProxy -> upstream.Pool (which server) -> http.Transport
 //
-// Clients speak HTTP/1.1, or HTTP/2 without TLS by prior knowledge, on the same
-// port. See upstream for what the service is spoken to in.
+// See package listen for what clients speak, and upstream for what servers are spoken to in.
 package proxy
 
 import (
 	"context"
-	"errors"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httputil"
-	"net/netip"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/cmd/goodput/internal/config"
 	"github.com/goodput/goodput/goodputhttp"
 )
 
-// A Config describes a proxy.
-type Config struct {
-	// Upstream is the service: http, https or h2c, a host, perhaps a port and a
-	// path that is put before the request's. Required.
-	Upstream *url.URL
-
-	// Limiter admits. Required.
-	Limiter *goodput.Limiter
-
-	// Deadline of a request that brings none; 0: such a request has none.
-	Deadline time.Duration
-
-	// DeadlineCap is the longest deadline that a request may bring; 0: any.
-	DeadlineCap time.Duration
-
-	// MaxBuffered bounds the request bodies in memory because they were read
-	// before their request queued, in bytes. Default 64 MiB.
-	MaxBuffered int64
-
-	// Finish is how long a request whose client has left, or whose deadline has
-	// passed, keeps its slot while the service may still be at it. 0 cancels
-	// it: the slot is free at once, and the service has to notice.
-	Finish time.Duration
-
-	// TrustedProxies are the peers whose X-Forwarded-* and Forwarded headers are
-	// kept and extended. Those of everybody else are dropped: a client could
-	// write anything into them.
-	TrustedProxies []netip.Prefix
-
+// Options are what a proxy has beside its configuration.
+type Options struct {
 	// Logger gets at most one line a second about an upstream that fails.
 	// Default slog.Default().
 	Logger *slog.Logger
+
+	// NewLimiter makes the limiter of a class. Default goodput.New.
+	NewLimiter func(goodput.Config) *goodput.Limiter
 }
 
-// Validate returns one sentence about what is wrong, or nil.
-func (c Config) Validate() error {
-	switch {
-	case c.Upstream == nil:
-		return errors.New("upstream is missing: say where the service listens, for example http://127.0.0.1:9000")
-	case c.Limiter == nil:
-		return errors.New("limiter is missing: a proxy without one protects nothing")
-	}
-	return CheckUpstream(c.Upstream)
-}
-
-// A Proxy is an http.Handler that forwards what its limiter admits. It serves
+// A Proxy is an http.Handler that forwards what its limiters admit. It serves
 // any number of connections at once.
 type Proxy struct {
-	cfg      Config
-	admit    *goodputhttp.Server
-	back     *upstream
-	target   *url.URL // of outgoing requests: Upstream with a scheme the transport knows
+	log        *slog.Logger
+	quiet      *log.Logger // what net/http has to say of single requests
+	newLimiter func(goodput.Config) *goodput.Limiter
+
+	reload   sync.Mutex // of Reconfigure
+	now      atomic.Pointer[table]
 	failures failures
 	sources  sources
 	retiring atomic.Bool
 	open     atomic.Int64
 }
 
-// New returns a proxy, or the sentence of Config.Validate.
-func New(cfg Config) (*Proxy, error) {
-	if err := cfg.Validate(); err != nil {
+// New returns a proxy under cfg, or one sentence about what is wrong with it.
+func New(cfg *config.Config, o Options) (*Proxy, error) {
+	p := &Proxy{log: o.Logger, newLimiter: o.NewLimiter}
+	if p.log == nil {
+		p.log = slog.Default()
+	}
+	p.quiet = slog.NewLogLogger(p.log.Handler(), slog.LevelDebug)
+	p.failures.log = p.log.With("component", "proxy")
+	if err := p.Reconfigure(cfg); err != nil {
 		return nil, err
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
-	p := &Proxy{cfg: cfg, back: newUpstream(cfg.Upstream.Scheme)}
-	p.failures.log = cfg.Logger.With("component", "proxy", "upstream", cfg.Upstream.Redacted())
-	p.target = target(cfg.Upstream)
-	var back http.RoundTripper = p.back
-	if cfg.Finish > 0 {
-		back = &finisher{p.back, cfg.Finish}
-	}
-	p.admit = p.admission(&httputil.ReverseProxy{
-		Rewrite:        p.rewrite,
-		Transport:      back,
-		BufferPool:     &buffers,
-		ModifyResponse: p.lastAnswer,
-		ErrorHandler:   p.fail,
-		ErrorLog:       slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
-		// FlushInterval stays 0: ReverseProxy flushes each write of an event
-		// stream and of every body without a length by itself, and for the
-		// others a flush per write is a system call and a timer for nothing.
-	})
 	return p, nil
 }
 
@@ -136,7 +85,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
 		r = r.WithContext(context.WithValue(r.Context(), closingKey{}, true))
 	}
-	p.admit.ServeHTTP(w, r)
+	p.now.Load().class(r).door.ServeHTTP(w, r)
 }
 
 // ambiguous reports whether somebody before us may see another end of r than we
@@ -176,16 +125,36 @@ func (p *Proxy) Retire() { p.retiring.Store(true) }
 // no longer do: Door counts them.
 func (p *Proxy) Open() int64 { return p.open.Load() }
 
-// Door returns what is counted beside the limiter: deadlines that could not be
-// read, bodies that never came, clients that were too slow, refusals of the
+// Door returns what is counted beside the limiters, of all classes together: deadlines that
+// could not be read, bodies that never came, clients that were too slow, refusals of the
 // upstream itself, upgrades.
-func (p *Proxy) Door() goodputhttp.Stats { return p.admit.Stats() }
+func (p *Proxy) Door() goodputhttp.Stats {
+	all := goodputhttp.Stats{DeadlineErrors: map[string]uint64{}}
+	for _, c := range p.now.Load().classes {
+		all.Add(c.door.Stats())
+	}
+	return all
+}
+
+// MaxUpgraded returns how many connections may be upgraded at once, in all classes.
+func (p *Proxy) MaxUpgraded() int {
+	n := 0
+	for _, c := range p.now.Load().classes {
+		n += c.maxUpgraded()
+	}
+	return n
+}
 
 // Failures returns how often the upstream failed, by kind; every kind is there.
 func (p *Proxy) Failures() map[string]uint64 { return p.failures.counts() }
 
-// CloseIdle closes the connections to the upstream that carry nothing.
-func (p *Proxy) CloseIdle() { p.back.closeIdle() }
+// Close ends the health checks, and closes the connections to the upstreams that carry
+// nothing.
+func (p *Proxy) Close() {
+	for _, pool := range p.now.Load().pools {
+		pool.Close()
+	}
+}
 
 // connState counts connections. A hijacked one has left HTTP.
 func (p *Proxy) connState(_ net.Conn, s http.ConnState) {

@@ -20,12 +20,11 @@ var forwarding = []string{
 
 // rewrite makes the outgoing request. It runs after the hop-by-hop headers were
 // removed, so what is set here arrives: a client cannot name it in Connection.
-func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
-	r.SetURL(p.target)
+func (p *Proxy) rewrite(t *table, c *class, r *httputil.ProxyRequest) {
 	r.Out.Trailer = nil                    // they could name anything that is dropped or set below; RFC 9110, 6.5.1, lets us discard them
 	r.Out.URL.RawQuery = r.In.URL.RawQuery // as it came: we decide nothing by it, so nobody is fooled by how we would read it
 	r.Out.Host = r.In.Host                 // the service behind a sidecar has the name that clients use
-	trusted := p.trusts(r.In.RemoteAddr)
+	trusted := t.trusts(r.In.RemoteAddr)
 	if trusted {
 		keep(r, "Forwarded")
 		keep(r, "X-Forwarded-For") // SetXForwarded appends the peer
@@ -42,7 +41,7 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	if r.Out.Body != nil {
 		r.Out.Body = &clientBody{ReadCloser: r.Out.Body}
 	}
-	p.forwardBudget(r)
+	p.forwardBudget(c, r)
 }
 
 // keep restores a header of the incoming request that was dropped or replaced.
@@ -52,8 +51,8 @@ func keep(r *httputil.ProxyRequest, name string) {
 	}
 }
 
-func (p *Proxy) trusts(remote string) bool {
-	if len(p.cfg.TrustedProxies) == 0 {
+func (t *table) trusts(remote string) bool {
+	if len(t.cfg.TrustedProxies) == 0 {
 		return false
 	}
 	peer, err := netip.ParseAddrPort(remote)
@@ -61,7 +60,7 @@ func (p *Proxy) trusts(remote string) bool {
 		return false // a unix socket has no address: nobody to trust
 	}
 	addr := peer.Addr().Unmap().WithZone("")
-	for _, prefix := range p.cfg.TrustedProxies {
+	for _, prefix := range t.cfg.TrustedProxies {
 		if prefix.Contains(addr) {
 			return true
 		}

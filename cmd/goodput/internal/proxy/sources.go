@@ -1,6 +1,11 @@
 package proxy
 
-import "sync/atomic"
+import (
+	"net/http/httputil"
+	"sync/atomic"
+
+	"github.com/goodput/goodput/goodputhttp"
+)
 
 // deadlineSources are what may set the deadline of a request: the headers that
 // goodputhttp reads, the configuration, and nothing. A request with several
@@ -36,4 +41,12 @@ func (p *Proxy) Deadlines() map[string]uint64 {
 		counts[source] = p.sources[i].Load()
 	}
 	return counts
+}
+
+// forwardBudget tells the upstream how much time is left after the queue, so
+// that it does not work longer than the client waits.
+func (p *Proxy) forwardBudget(_ *class, r *httputil.ProxyRequest) {
+	ctx := r.In.Context()
+	p.sources.count(goodputhttp.BudgetFrom(ctx).Source)
+	goodputhttp.ForwardDeadline(ctx, r.Out.Header)
 }

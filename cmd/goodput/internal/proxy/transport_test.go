@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/cmd/goodput/internal/config"
 	"github.com/goodput/goodput/limit"
 )
 
@@ -43,30 +44,10 @@ func TestTransportDoesNotQueue(t *testing.T) {
 	}
 }
 
-// What a transport must be for that, and what a response must not lose.
-func TestTransportIsTransparent(t *testing.T) {
+// What a response must not lose on the way.
+func TestResponsesAreCopiedWithThePool(t *testing.T) {
 	w := start(t, backend(t, echo), nil)
-	for name, tr := range map[string]*http.Transport{"h1": w.proxy.back.h1, "h2": w.proxy.back.h2} {
-		for what, holds := range map[string]bool{
-			"connections have no cap":                    tr.MaxConnsPerHost == 0 && tr.MaxIdleConns == 0,
-			"all are kept idle":                          tr.MaxIdleConnsPerHost >= limit.Max,
-			"but shorter than servers keep them":         tr.IdleConnTimeout > 0 && tr.IdleConnTimeout < 5*time.Second,
-			"bodies stay as they are":                    tr.DisableCompression,
-			"keep-alive is on":                           !tr.DisableKeepAlives,
-			"the environment's proxy is not asked":       tr.Proxy == nil,
-			"connects end":                               tr.DialContext != nil && tr.TLSHandshakeTimeout > 0,
-			"answers take as long as the deadline says":  tr.ResponseHeaderTimeout == 0,
-			"100-continue ends":                          tr.ExpectContinueTimeout > 0,
-			"response headers have a bound":              tr.MaxResponseHeaderBytes > 0,
-			"a dead HTTP/2 connection is noticed":        tr.HTTP2.SendPingTimeout > 0 && tr.HTTP2.PingTimeout > 0,
-			"streams beyond a connection's open another": !tr.HTTP2.StrictMaxConcurrentRequests,
-		} {
-			if !holds {
-				t.Errorf("%s: it does not hold that %s", name, what)
-			}
-		}
-	}
-	forward := w.proxy.admit.Next.(*httputil.ReverseProxy)
+	forward := w.proxy.now.Load().classes[0].door.Next.(*httputil.ReverseProxy)
 	if forward.BufferPool == nil || len(forward.BufferPool.Get()) != bufferSize {
 		t.Error("response bodies are copied without the pool of buffers")
 	}
@@ -75,9 +56,9 @@ func TestTransportIsTransparent(t *testing.T) {
 // The bounds that keep one client from holding what belongs to all.
 func TestServerIsBounded(t *testing.T) {
 	w := start(t, backend(t, echo), nil)
-	s := w.proxy.Server("127.0.0.1:1")
+	s := w.proxy.Server(config.DefaultListener())
 	for what, holds := range map[string]bool{
-		"it listens where it is told":                   s.Addr == "127.0.0.1:1" && s.Handler == http.Handler(w.proxy),
+		"it serves the proxy":                           s.Handler == http.Handler(w.proxy),
 		"headers arrive in time":                        s.ReadHeaderTimeout == 10*time.Second,
 		"balancers hang up first":                       s.IdleTimeout > 600*time.Second,
 		"headers have a size":                           s.MaxHeaderBytes == 64<<10,

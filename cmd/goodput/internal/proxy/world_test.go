@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/cmd/goodput/internal/config"
 	"github.com/goodput/goodput/limit"
 )
 
@@ -68,6 +70,12 @@ func backend(t *testing.T, handler http.Handler) string {
 	return l.Addr().String()
 }
 
+// A Config is what a test may change of a world: the class that all requests are of.
+type Config struct {
+	config.Class
+	TrustedProxies []netip.Prefix
+}
+
 // start puts a proxy before upstream (host:port or a URL). change may set up the
 // configuration.
 func start(t *testing.T, upstream string, change func(*Config, *goodput.Config)) *world {
@@ -80,21 +88,23 @@ func start(t *testing.T, upstream string, change func(*Config, *goodput.Config))
 		t.Fatal(err)
 	}
 	w := &world{T: t, log: new(logged)}
-	cfg := Config{Upstream: u, Logger: slog.New(slog.NewTextHandler(w.log, nil))}
-	lc := goodput.Config{Limit: limit.Fixed(64), Objective: 10 * time.Second}
+	cfg := config.One(u)
+	changed := Config{Class: cfg.Classes[0]}
+	lc := &changed.Limiter
+	lc.Limit, lc.Objective = limit.Fixed(64), 10*time.Second
 	if change != nil {
-		change(&cfg, &lc)
+		change(&changed, lc)
 	}
-	w.lim = goodput.New(lc)
-	cfg.Limiter = w.lim
-	if w.proxy, err = New(cfg); err != nil {
+	cfg.Classes[0], cfg.TrustedProxies = changed.Class, changed.TrustedProxies
+	if w.proxy, err = New(cfg, Options{Logger: slog.New(slog.NewTextHandler(w.log, nil))}); err != nil {
 		t.Fatal(err)
 	}
+	w.lim = w.proxy.Limiters()[0]
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.server = w.proxy.Server("")
+	w.server = w.proxy.Server(cfg.Listeners[0])
 	go w.server.Serve(l) // ends with Close
 	w.addr = l.Addr().String()
 	w.url = "http://" + w.addr

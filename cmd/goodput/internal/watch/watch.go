@@ -55,18 +55,30 @@ type Watcher struct {
 // New returns a watcher that writes to log.
 func New(log *slog.Logger) *Watcher { return &Watcher{log: log} }
 
-// Run watches lim until ctx is done.
-func (w *Watcher) Run(ctx context.Context, lim *goodput.Limiter) {
-	w.Step(time.Now(), lim.Stats())
+// Run watches what limiters returns, by name, until ctx is done.
+func Run(ctx context.Context, log *slog.Logger, limiters func() []*goodput.Limiter) {
+	watchers := map[string]*Watcher{}
+	step := func() {
+		now := time.Now()
+		for _, lim := range limiters() {
+			w := watchers[lim.Name()]
+			if w == nil {
+				w = New(log)
+				watchers[lim.Name()] = w
+			}
+			w.Step(now, lim.Stats())
+		}
+	}
+	step()
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			w.Step(time.Now(), lim.Stats())
+			step()
 			return
 		case <-tick.C:
-			w.Step(time.Now(), lim.Stats())
+			step()
 		}
 	}
 }

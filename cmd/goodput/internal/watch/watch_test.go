@@ -117,7 +117,9 @@ func TestWhoLeftIsInTheSummary_C085(t *testing.T) {
 		lim := goodput.New(goodput.Config{Limit: limit.Fixed(1), Depth: 3})
 		stop, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
-		all.Go(func() { New(slog.New(slog.NewTextHandler(&buf, nil))).Run(stop, lim) })
+		all.Go(func() {
+			Run(stop, slog.New(slog.NewTextHandler(&buf, nil)), func() []*goodput.Limiter { return []*goodput.Limiter{lim} })
+		})
 		slot, err := lim.Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)

@@ -1,7 +1,6 @@
-package proxy
+package upstream
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -34,7 +33,7 @@ const (
 	deadPeer = 15 * time.Second
 )
 
-// An upstream speaks to the service.
+// A transport speaks to the servers of a service.
 //
 //	http://   HTTP/1.1, except gRPC that came over HTTP/2: HTTP/2 without TLS
 //	h2c://    HTTP/2 without TLS, by prior knowledge
@@ -43,13 +42,13 @@ const (
 // An upgrade (WebSocket) is HTTP/1.1 in all three. Neither transport queues:
 // MaxConnsPerHost is 0, and HTTP/2 opens another connection when the streams of
 // the one it has are used up.
-type upstream struct {
+type transport struct {
 	h1, h2 *http.Transport
 	h2c    bool
 }
 
-func newUpstream(scheme string) *upstream {
-	u := &upstream{h1: newTransport(), h2: newTransport(), h2c: scheme == "h2c"}
+func newTransport(scheme string) *transport {
+	u := &transport{h1: newHTTP(), h2: newHTTP(), h2c: scheme == "h2c"}
 	u.h1.Protocols = new(http.Protocols)
 	u.h1.Protocols.SetHTTP1(true)
 	u.h1.Protocols.SetHTTP2(scheme == "https")
@@ -58,7 +57,7 @@ func newUpstream(scheme string) *upstream {
 	return u
 }
 
-func newTransport() *http.Transport {
+func newHTTP() *http.Transport {
 	return &http.Transport{
 		// Proxy stays nil: the environment of this process says nothing about
 		// the way to the service beside it.
@@ -77,7 +76,7 @@ func newTransport() *http.Transport {
 }
 
 // RoundTrip sends one request over the transport that fits it.
-func (u *upstream) RoundTrip(r *http.Request) (*http.Response, error) {
+func (u *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme == "http" && r.Header["Upgrade"] == nil && (u.h2c || grpc(r)) {
 		return u.h2.RoundTrip(r)
 	}
@@ -93,7 +92,7 @@ func grpc(r *http.Request) bool {
 	return ok && (rest == "" || rest[0] == '+' || rest[0] == ';')
 }
 
-func (u *upstream) closeIdle() {
+func (u *transport) closeIdle() {
 	u.h1.CloseIdleConnections()
 	u.h2.CloseIdleConnections()
 }
@@ -106,26 +105,4 @@ func target(u *url.URL) *url.URL {
 		t.Scheme = "http"
 	}
 	return &t
-}
-
-// CheckUpstream returns one sentence about what is wrong with u as an upstream,
-// or nil.
-func CheckUpstream(u *url.URL) error {
-	const want = "say scheme and host, for example http://127.0.0.1:9000"
-	switch {
-	case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "h2c":
-		if u.Scheme == "" || u.Host == "" {
-			return fmt.Errorf("upstream %q has no scheme: %s", u, want)
-		}
-		return fmt.Errorf("upstream %q has scheme %q: http, https or h2c", u.Redacted(), u.Scheme)
-	case u.Hostname() == "":
-		return fmt.Errorf("upstream %q has no host: %s", u.Redacted(), want)
-	case u.User != nil:
-		return fmt.Errorf("upstream %q has a user: credentials are the client's to send", u.Redacted())
-	case u.RawQuery != "" || u.ForceQuery:
-		return fmt.Errorf("upstream %q has a query: only a path may be put before the request's", u)
-	case u.Fragment != "":
-		return fmt.Errorf("upstream %q has a fragment: a server never sees it", u)
-	}
-	return nil
 }
