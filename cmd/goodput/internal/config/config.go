@@ -30,9 +30,10 @@ type Config struct {
 	Classes   []Class    // in the order in which they are asked; the last takes every request
 
 	// TrustedProxies are the peers that are believed: their X-Forwarded-* and
-	// Forwarded headers are kept and extended, X-Request-Start counts as time
-	// already spent, and headers that say tenant, priority, cost or size are read.
-	// Those of everybody else are dropped: a client could write anything into them.
+	// Forwarded headers are kept and extended, those of everybody else dropped, because a
+	// client could write anything into them. X-Request-Start counts as time already spent,
+	// and headers that say tenant, priority, cost or size are read; from everybody else
+	// they are passed on and mean nothing here.
 	TrustedProxies []netip.Prefix
 
 	// Source is the name of the file and SHA256 what was in it, in hex; both empty

@@ -48,6 +48,8 @@ func (p *Proxy) class(cfg *config.Class, t *table, lim *goodput.Limiter, was *cl
 		MaxUpgraded:    cfg.MaxUpgraded,
 		SlowClient:     cfg.SlowClient,
 		OverloadStatus: cfg.OverloadStatus,
+		Work:           t.work(cfg),
+		Exempt:         exempt(cfg.Exempt, goodputhttp.Probe),
 	}
 	if was != nil {
 		c.door.Succeed(was.door)

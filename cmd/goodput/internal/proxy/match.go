@@ -2,11 +2,107 @@ package proxy
 
 import (
 	"net/http"
+	"path"
+	"slices"
+	"strings"
 
 	"github.com/goodput/goodput/cmd/goodput/internal/config"
 )
 
-// A matcher says whether a request is of a class.
-type matcher func(*http.Request) bool
+// A matcher says whether a request is of a class. It reads what the service behind us will
+// read: whoever could be taken for cheap here and be expensive there would get past the
+// limit of what is expensive. So a path is compared as a server resolves it, without dot
+// segments, empty ones and escapes.
+type matcher func(*request) bool
 
-func match(config.Match) matcher { return func(*http.Request) bool { return true } }
+// A request is what matchers look at, each part taken once.
+type request struct {
+	*http.Request
+	host, path string
+}
+
+func newRequest(r *http.Request) request {
+	return request{Request: r, host: hostname(r.Host), path: resolve(r.URL.Path)}
+}
+
+// hostname returns a Host header without port and trailing dot, in lower case.
+func hostname(host string) string {
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && i > strings.LastIndexByte(host, ']') {
+		host = host[:i]
+	}
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
+
+// resolve returns a path without dot segments and empty ones.
+func resolve(p string) string {
+	if p == "" {
+		return "/"
+	}
+	if p[0] != '/' || strings.Contains(p, "//") || strings.Contains(p, "/.") {
+		return path.Clean("/" + p)
+	}
+	return p
+}
+
+// match returns the matcher of m; nil takes every request.
+func match(m config.Match) matcher {
+	var all []matcher
+	add := func(n int, any matcher) {
+		if n > 0 {
+			all = append(all, any)
+		}
+	}
+	add(len(m.Hosts), func(r *request) bool {
+		return slices.ContainsFunc(m.Hosts, func(h string) bool { return hostIs(r.host, h) })
+	})
+	add(len(m.Paths), func(r *request) bool {
+		return slices.ContainsFunc(m.Paths, func(p string) bool { return below(r.path, p) })
+	})
+	add(len(m.Methods), func(r *request) bool { return slices.Contains(m.Methods, r.Method) })
+	for _, h := range m.Headers {
+		name := http.CanonicalHeaderKey(h.Name)
+		add(1, func(r *request) bool {
+			return slices.ContainsFunc(r.Header[name], func(v string) bool { return h.Value == "" || v == h.Value })
+		})
+	}
+	add(len(m.ContentTypes), func(r *request) bool {
+		kind := r.Header.Get("Content-Type")
+		return slices.ContainsFunc(m.ContentTypes, func(t string) bool { return typeIs(kind, t) })
+	})
+	if all == nil {
+		return nil
+	}
+	return func(r *request) bool {
+		for _, holds := range all {
+			if !holds(r) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// hostIs reports whether host, in lower case, is want or, for *.want, a name below it.
+func hostIs(host, want string) bool {
+	want = strings.ToLower(want)
+	if domain, ok := strings.CutPrefix(want, "*"); ok {
+		return len(host) > len(domain) && strings.HasSuffix(host, domain)
+	}
+	return host == want
+}
+
+// below reports whether p is prefix or a path below it: /api is not a prefix of /apiary.
+func below(p, prefix string) bool {
+	prefix = strings.TrimSuffix(prefix, "/")
+	rest, ok := strings.CutPrefix(p, prefix)
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// typeIs reports whether a content type is want, whatever its parameters; application/grpc
+// is also application/grpc+proto.
+func typeIs(kind, want string) bool {
+	kind, _, _ = strings.Cut(kind, ";")
+	kind = strings.ToLower(strings.TrimSpace(kind))
+	rest, ok := strings.CutPrefix(kind, strings.ToLower(want))
+	return ok && (rest == "" || rest[0] == '+')
+}

@@ -51,21 +51,13 @@ func keep(r *httputil.ProxyRequest, name string) {
 	}
 }
 
+// trusts reports whether a peer is a trusted proxy.
 func (t *table) trusts(remote string) bool {
 	if len(t.cfg.TrustedProxies) == 0 {
 		return false
 	}
 	peer, err := netip.ParseAddrPort(remote)
-	if err != nil {
-		return false // a unix socket has no address: nobody to trust
-	}
-	addr := peer.Addr().Unmap().WithZone("")
-	for _, prefix := range t.cfg.TrustedProxies {
-		if prefix.Contains(addr) {
-			return true
-		}
-	}
-	return false
+	return err == nil && contains(t.cfg.TrustedProxies, plain(peer.Addr())) // a unix socket has no address: nobody to trust
 }
 
 // A clientBody remembers that the client's body, not the service, broke a

@@ -21,12 +21,17 @@ type table struct {
 
 // class returns the class of a request.
 func (t *table) class(r *http.Request) *class {
-	for _, c := range t.classes {
-		if c.matches(r) {
+	last := len(t.classes) - 1
+	if last == 0 {
+		return t.classes[0]
+	}
+	q := newRequest(r)
+	for _, c := range t.classes[:last] {
+		if c.matches == nil || c.matches(&q) {
 			return c
 		}
 	}
-	return t.classes[len(t.classes)-1]
+	return t.classes[last]
 }
 
 func (t *table) find(name string) *class {
