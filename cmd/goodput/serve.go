@@ -157,7 +157,7 @@ func (c *serveCmd) Run() error {
 		os.Exit(exitRun)
 	}()
 	s.admin.Enter(admin.Draining)
-	if err := s.proxy.Drain(s.server, c.DrainDelay.Duration(), c.DrainTimeout.Duration()); err != nil {
+	if err := s.proxy.Drain(c.DrainDelay.Duration(), c.DrainTimeout.Duration(), s.server); err != nil {
 		return err
 	}
 	log.Info("stopped")

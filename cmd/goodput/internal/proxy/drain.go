@@ -7,9 +7,11 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/goodput/goodput"
 )
 
-// Drain ends srv, a server of p, without failing a request that was accepted:
+// Drain ends servers of p without failing a request that was accepted:
 //
 //	delay    every answer is the last of its connection; new ones are accepted,
 //	         because the balancer has not heard yet
@@ -17,7 +19,7 @@ import (
 //
 // At the end of timeout who still waits is refused, and who still runs is cut:
 // that is the error. Upgraded connections end with the process.
-func (p *Proxy) Drain(srv *http.Server, delay, timeout time.Duration) error {
+func (p *Proxy) Drain(delay, timeout time.Duration, servers ...*http.Server) error {
 	p.Retire()
 	time.Sleep(delay)
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
@@ -28,12 +30,14 @@ func (p *Proxy) Drain(srv *http.Server, delay, timeout time.Duration) error {
 	defer cancelQueue()
 	refused := p.drain(queue) // nil: nobody waits and nobody runs
 
-	if err := srv.Shutdown(ctx); err != nil {
+	if err := shutdown(ctx, servers); err != nil {
 		running := 0
 		for _, lim := range p.Limiters() {
 			running += lim.Stats().Running
 		}
-		srv.Close() // we are leaving
+		for _, srv := range servers {
+			srv.Close() // we are leaving
+		}
 		return fmt.Errorf("the drain timeout of %v has passed: %d running requests were cut", timeout, running)
 	}
 	if refused != nil {
@@ -45,12 +49,20 @@ func (p *Proxy) Drain(srv *http.Server, delay, timeout time.Duration) error {
 
 // drain drains all limiters at once.
 func (p *Proxy) drain(ctx context.Context) error {
-	limiters := p.Limiters()
-	errs := make([]error, len(limiters))
-	var all sync.WaitGroup
-	for i, lim := range limiters {
-		all.Go(func() { errs[i] = lim.Drain(ctx) })
+	return atOnce(p.Limiters(), func(lim *goodput.Limiter) error { return lim.Drain(ctx) })
+}
+
+func shutdown(ctx context.Context, servers []*http.Server) error {
+	return atOnce(servers, func(srv *http.Server) error { return srv.Shutdown(ctx) })
+}
+
+// atOnce does something to all of several at the same time.
+func atOnce[T any](all []T, do func(T) error) error {
+	errs := make([]error, len(all))
+	var done sync.WaitGroup
+	for i, one := range all {
+		done.Go(func() { errs[i] = do(one) })
 	}
-	all.Wait()
+	done.Wait()
 	return errors.Join(errs...)
 }

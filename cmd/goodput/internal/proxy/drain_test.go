@@ -61,7 +61,7 @@ func TestDrainServesTheQueue(t *testing.T) {
 	w.settle("one waits", func(s goodput.Stats) bool { return s.Waiting == 1 })
 
 	drained := make(chan error, 1)
-	go func() { drained <- w.proxy.Drain(w.server, 0, patience) }()
+	go func() { drained <- w.proxy.Drain(0, patience, w.server) }()
 	w.settle("draining", func(s goodput.Stats) bool { return s.Draining })
 	late := <-w.ask(w.h1, "/late")
 	if late.status != http.StatusServiceUnavailable || late.header.Get("Goodput-Rejected") != "draining" ||
@@ -92,7 +92,7 @@ func TestDrainTimeout(t *testing.T) {
 	<-entered
 	waiting := w.ask(w.h1, "/waiting")
 	w.settle("one waits", func(s goodput.Stats) bool { return s.Waiting == 1 })
-	err := w.proxy.Drain(w.server, 0, 300*time.Millisecond)
+	err := w.proxy.Drain(0, 300*time.Millisecond, w.server)
 	if err == nil || !strings.Contains(err.Error(), "300ms") || !strings.Contains(err.Error(), "1 running") {
 		t.Errorf("error %v", err)
 	}
