@@ -32,7 +32,7 @@ func (p *Proxy) Drain(delay, timeout time.Duration, servers ...*http.Server) err
 
 	if err := shutdown(ctx, servers); err != nil {
 		running := 0
-		for _, lim := range p.Limiters() {
+		for _, lim := range p.now.Load().limiters() {
 			running += lim.Stats().Running
 		}
 		for _, srv := range servers {
@@ -47,9 +47,9 @@ func (p *Proxy) Drain(delay, timeout time.Duration, servers ...*http.Server) err
 	return nil
 }
 
-// drain drains all limiters at once.
+// drain drains all limiters at once, also those of classes that a reload has taken out.
 func (p *Proxy) drain(ctx context.Context) error {
-	return atOnce(p.Limiters(), func(lim *goodput.Limiter) error { return lim.Drain(ctx) })
+	return atOnce(p.now.Load().limiters(), func(lim *goodput.Limiter) error { return lim.Drain(ctx) })
 }
 
 func shutdown(ctx context.Context, servers []*http.Server) error {

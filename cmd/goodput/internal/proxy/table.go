@@ -3,6 +3,7 @@ package proxy
 import (
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/goodput/goodput"
 	"github.com/goodput/goodput/cmd/goodput/internal/config"
@@ -17,6 +18,31 @@ type table struct {
 	cfg     *config.Config
 	classes []*class // the last takes every request
 	pools   map[string]*upstream.Pool
+
+	// gone are the classes of earlier tables whose names this one has not, oldest first, at
+	// most maxGone. One that comes back goes on with the limiter that it had: with another
+	// one, each reload that takes a class out and in again would give all of its limit once
+	// more, beside what is still in flight.
+	gone []*class
+}
+
+// maxGone bounds what is kept of classes that are in no file any more. Beyond it the oldest
+// is forgotten: what it has in flight ends as ever, and one of its name would begin anew.
+const maxGone = 64
+
+// all returns also the classes that have gone: what they have in flight is there, and what
+// they counted counts.
+func (t *table) all() []*class { return slices.Concat(t.classes, t.gone) }
+
+// limiters returns the limiters of all.
+func (t *table) limiters() []*goodput.Limiter {
+	var limiters []*goodput.Limiter
+	for _, c := range t.all() {
+		if c.lim != nil {
+			limiters = append(limiters, c.lim)
+		}
+	}
+	return limiters
 }
 
 // class returns the class of a request.
@@ -34,13 +60,28 @@ func (t *table) class(r *http.Request) *class {
 	return t.classes[last]
 }
 
+// find returns the class of that name, in force or gone, or nil.
 func (t *table) find(name string) *class {
-	for _, c := range t.classes {
+	for _, c := range t.all() {
 		if c.cfg.Name == name {
 			return c
 		}
 	}
 	return nil
+}
+
+// leave takes what t has not over from the table until now.
+func (t *table) leave(old *table) {
+	has := map[string]bool{}
+	for _, c := range t.classes {
+		has[c.cfg.Name] = true
+	}
+	for _, c := range slices.Concat(old.gone, old.classes) {
+		if !has[c.cfg.Name] {
+			t.gone = append(t.gone, c)
+		}
+	}
+	t.gone = t.gone[max(0, len(t.gone)-maxGone):]
 }
 
 // Reconfigure puts cfg in force. Requests in flight, and those that wait, stay where they
@@ -76,6 +117,7 @@ func (p *Proxy) Reconfigure(cfg *config.Config) error {
 		}
 		t.classes = append(t.classes, p.class(c, t, lim, was))
 	}
+	t.leave(old)
 	p.now.Store(t)
 	for name, pool := range old.pools {
 		if t.pools[name] == nil {
@@ -85,12 +127,13 @@ func (p *Proxy) Reconfigure(cfg *config.Config) error {
 	return nil
 }
 
-// limiter returns the limiter of a class, which goes on if there was one.
+// limiter returns the limiter of a class, which goes on if there was one, unless it was one
+// that refuses and is to be one that does not: their counters cannot be told apart.
 func (p *Proxy) limiter(c *config.Class, was *class) (*goodput.Limiter, error) {
 	switch {
 	case c.Mode == config.Connection:
 		return nil, nil
-	case was != nil && was.lim != nil:
+	case was != nil && was.lim != nil && was.cfg.Limiter.Observe == c.Limiter.Observe:
 		return was.lim, was.lim.Reconfigure(c.Limiter)
 	case p.newLimiter != nil:
 		return p.newLimiter(c.Limiter), nil
