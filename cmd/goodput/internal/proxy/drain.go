@@ -6,22 +6,67 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/goodput/goodput"
 )
 
+// A retirement is how far the proxy has told its clients that it leaves. HTTP/1.1 is
+// told first: an answer that closes its connection costs nobody a request. HTTP/2 is told
+// by GOAWAY, and net/http names in it the last stream that it has seen: those which cross
+// it on the way are dropped. Their senders know that nobody has executed them, but not
+// every one sends them again (HAProxy passes the refusal on). So a balancer gets the time
+// to take us out by itself, and GOAWAY comes when the delay is nearly over.
+type retirement struct{ stage atomic.Int32 }
+
+const (
+	staying = iota
+	closing // of HTTP/1.1 every answer is the last of its connection
+	leaving // of HTTP/2 as well
+)
+
+// goingAway is the end of a delay in which GOAWAY is sent: a quarter of it, so that the
+// balancer has most of it, and a second is many round trips.
+func goingAway(delay time.Duration) time.Duration { return min(delay/4, time.Second) }
+
+// last reports whether the answer to r is the last of its connection. The request to the
+// server has the version of the client's.
+func (r *retirement) last(req *http.Request) bool {
+	stage := r.stage.Load()
+	return stage == leaving || stage == closing && req.ProtoMajor == 1
+}
+
+// Retire makes every answer over HTTP/1.1 from now on the last one of its connection. The
+// listener stays open: who has not heard yet that we are leaving is served.
+func (p *Proxy) Retire() { p.retiring.stage.Store(closing) }
+
+// goAway does that for HTTP/2 as well.
+func (p *Proxy) goAway() { p.retiring.stage.Store(leaving) }
+
+// lastAnswer does for the requests that were in flight when Retire was called
+// what ServeHTTP does for those that come later.
+func (p *Proxy) lastAnswer(res *http.Response) error {
+	if p.retiring.last(res.Request) && res.StatusCode != http.StatusSwitchingProtocols &&
+		res.Request.Context().Value(closingKey{}) == nil {
+		res.Header.Set("Connection", "close")
+	}
+	return nil
+}
+
 // Drain ends servers of p without failing a request that was accepted:
 //
-//	delay    every answer is the last of its connection; new ones are accepted,
-//	         because the balancer has not heard yet
+//	delay    HTTP/1.1 closes its connections after an answer, and in the last part
+//	         HTTP/2 does; new ones are accepted, because the balancer has not heard yet
 //	timeout  newcomers are refused, who waits is served, who runs ends
 //
 // At the end of timeout who still waits is refused, and who still runs is cut:
 // that is the error. Upgraded connections end with the process.
 func (p *Proxy) Drain(delay, timeout time.Duration, servers ...*http.Server) error {
 	p.Retire()
-	time.Sleep(delay)
+	time.Sleep(delay - goingAway(delay))
+	p.goAway()
+	time.Sleep(goingAway(delay))
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 

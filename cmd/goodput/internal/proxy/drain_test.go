@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"testing"
 	"time"
@@ -105,19 +106,131 @@ func TestDrainTimeout(t *testing.T) {
 	w.settle("idle", idle)
 }
 
-// During the delay everything is served, and each answer moves its client on.
-func TestRetiringServesAndCloses(t *testing.T) {
+// During the delay everything is served (C090, C092), and answers move their clients on:
+// those over HTTP/1.1 at once, those over HTTP/2 near its end.
+func TestRetiringServesAndMovesOn_C092(t *testing.T) {
 	w := start(t, backend(t, echo), nil)
-	w.proxy.Retire()
-	for _, c := range []*http.Client{w.h1, w.h2} {
-		for range 5 {
-			res, body := w.get(c, "/")
-			if res.StatusCode != 200 || res.ProtoMajor == 1 && !res.Close {
-				t.Errorf("%s %v %s", res.Status, res.Close, body)
+	for _, stage := range []struct {
+		name         string
+		begin        func()
+		kept1, kept2 bool // connections
+	}{
+		{"before", func() {}, true, true},
+		{"closing", w.proxy.Retire, false, true},
+		{"leaving", w.proxy.goAway, false, false},
+	} {
+		stage.begin()
+		for name, kept := range map[string]bool{"HTTP/1.1": stage.kept1, "h2c": stage.kept2} {
+			c := client(t, name == "h2c")
+			for i := range 3 {
+				reused := false
+				ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+					GotConn: func(g httptrace.GotConnInfo) { reused = g.Reused },
+				})
+				req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url+"/", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				res, err := c.Do(req)
+				if err != nil {
+					t.Fatalf("%s, %s: %v", stage.name, name, err)
+				}
+				_, err = io.Copy(io.Discard, res.Body)
+				res.Body.Close()
+				if err != nil || res.StatusCode != http.StatusOK || reused != (kept && i > 0) {
+					t.Errorf("%s, %s, request %d: %s, %v; over a kept connection: %v", stage.name, name, i, res.Status, err, reused)
+				}
 			}
 		}
 	}
 	w.settle("idle", idle)
+}
+
+// Who is in flight when the stage changes is moved on too: its answer says so.
+func TestRetiringMovesOnWhoRuns(t *testing.T) {
+	addr, entered, release := held(t)
+	w := start(t, addr, nil)
+	one, two := w.ask(w.h1, "/"), w.ask(w.h2, "/")
+	<-entered
+	<-entered
+	w.proxy.Retire()
+	w.proxy.goAway()
+	close(release)
+	if r := <-one; r.status != http.StatusOK || !r.closed {
+		t.Errorf("HTTP/1.1 was answered %+v", r)
+	}
+	if r := <-two; r.status != http.StatusOK {
+		t.Errorf("HTTP/2 was answered %+v", r)
+	}
+	reused := true
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+		GotConn: func(g httptrace.GotConnInfo) { reused = g.Reused },
+	})
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url+"/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := w.h2.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if reused {
+		t.Error("the HTTP/2 connection of the request that ran is used again")
+	}
+}
+
+// Every class drains at the same time: while the one cannot end, the other one serves who
+// waits and refuses newcomers.
+func TestDrainOfSeveralClasses(t *testing.T) {
+	addr, entered, release := held(t)
+	w := start(t, addr, nil)
+	cfg := config.One(mustURL(t, "http://"+addr))
+	other := cfg.Classes[0]
+	other.Name, other.Match = "other", config.Match{Paths: []string{"/other"}}
+	cfg.Classes = []config.Class{other, cfg.Classes[0]}
+	for i := range cfg.Classes {
+		lc := &cfg.Classes[i].Limiter
+		lc.Name, lc.Limit, lc.Objective, lc.Service = cfg.Classes[i].Name, limit.Fixed(1), patience, time.Second
+	}
+	if err := w.proxy.Reconfigure(cfg); err != nil {
+		t.Fatal(err)
+	}
+	limiters := w.proxy.Limiters()
+	if len(limiters) != 2 {
+		t.Fatalf("%d limiters", len(limiters))
+	}
+	both := func(what string, is func(goodput.Stats) bool) {
+		t.Helper()
+		for _, lim := range limiters {
+			w.lim = lim
+			w.settle(lim.Name()+": "+what, is)
+		}
+	}
+	var all []chan reply
+	for _, path := range []string{"/", "/other"} { // one runs, one waits
+		all = append(all, w.ask(w.h1, path))
+		<-entered
+		all = append(all, w.ask(w.h1, path))
+	}
+	both("one waits", func(s goodput.Stats) bool { return s.Waiting == 1 })
+	drained := make(chan error, 1)
+	go func() { drained <- w.proxy.Drain(0, patience, w.server) }()
+	both("draining", func(s goodput.Stats) bool { return s.Draining && s.Waiting == 1 })
+	for _, path := range []string{"/", "/other"} {
+		if r := <-w.ask(w.h2, path); r.status != http.StatusServiceUnavailable || r.header.Get("Goodput-Rejected") != "draining" {
+			t.Errorf("a newcomer to %s was answered %+v", path, r)
+		}
+	}
+	close(release)
+	for i, ch := range all {
+		if r := <-ch; r.status != http.StatusOK {
+			t.Errorf("%d was answered %+v", i, r)
+		}
+	}
+	if err := <-drained; err != nil {
+		t.Error(err)
+	}
 }
 
 // A WebSocket that is opened during the delay is one: its Connection header says

@@ -48,7 +48,7 @@ type Proxy struct {
 	now      atomic.Pointer[table]
 	failures failures
 	sources  sources
-	retiring atomic.Bool
+	retiring retirement
 	open     atomic.Int64
 }
 
@@ -78,10 +78,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// carry requests past the limiter. A server may ignore an upgrade.
 		r.Header.Del("Upgrade")
 	}
-	if (p.retiring.Load() && r.Header["Upgrade"] == nil) || ambiguous(r) {
-		// HTTP/1.1 closes after this answer, HTTP/2 sends GOAWAY: the peer
-		// moves on without losing a request. What becomes a WebSocket needs the
-		// Connection header for itself.
+	if (p.retiring.last(r) && r.Header["Upgrade"] == nil) || ambiguous(r) {
+		// HTTP/1.1 closes after this answer, HTTP/2 sends GOAWAY. What becomes a
+		// WebSocket needs the Connection header for itself.
 		w.Header().Set("Connection", "close")
 		r = r.WithContext(context.WithValue(r.Context(), closingKey{}, true))
 	}
@@ -98,16 +97,6 @@ func ambiguous(r *http.Request) bool { return r.ProtoMajor == 1 && len(r.Transfe
 // closingKey marks the requests whose answer already says that it is the last.
 type closingKey struct{}
 
-// lastAnswer does for the requests that were in flight when Retire was called
-// what ServeHTTP does for those that come later.
-func (p *Proxy) lastAnswer(res *http.Response) error {
-	if p.retiring.Load() && res.StatusCode != http.StatusSwitchingProtocols &&
-		res.Request.Context().Value(closingKey{}) == nil {
-		res.Header.Set("Connection", "close")
-	}
-	return nil
-}
-
 func offersH2C(upgrade []string) bool {
 	for _, v := range upgrade {
 		if strings.Contains(strings.ToLower(v), "h2c") {
@@ -116,10 +105,6 @@ func offersH2C(upgrade []string) bool {
 	}
 	return false
 }
-
-// Retire makes every answer from now on the last one of its connection. The
-// listener stays open: who has not heard yet that we are leaving is served.
-func (p *Proxy) Retire() { p.retiring.Store(true) }
 
 // Open returns how many client connections speak HTTP. Upgraded ones (WebSocket)
 // no longer do: Door counts them.
@@ -130,7 +115,7 @@ func (p *Proxy) Open() int64 { return p.open.Load() }
 // upstream itself, upgrades.
 func (p *Proxy) Door() goodputhttp.Stats {
 	all := goodputhttp.Stats{DeadlineErrors: map[string]uint64{}}
-	for _, c := range p.now.Load().all() {
+	for _, c := range p.now.Load().classes {
 		all.Add(c.door.Stats())
 	}
 	return all
