@@ -115,7 +115,7 @@ func (p *Proxy) Open() int64 { return p.open.Load() }
 // upstream itself, upgrades.
 func (p *Proxy) Door() goodputhttp.Stats {
 	all := goodputhttp.Stats{DeadlineErrors: map[string]uint64{}}
-	for _, c := range p.now.Load().classes {
+	for _, c := range p.now.Load().all() {
 		all.Add(c.door.Stats())
 	}
 	return all
