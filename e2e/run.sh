@@ -3,7 +3,8 @@
 #
 #   ./run.sh                 everything, about 3 minutes
 #   ./run.sh -run Drain      arguments are passed to `go test`
-#   E2E_LONG=1 ./run.sh      the soak with large bodies lasts 60 s, not 15 s
+#   E2E_LONG=1 ./run.sh      the soak with large bodies lasts 60 s, and the rolling
+#                            restart 100,000 requests
 #
 # It needs Debian or Ubuntu and Go. Programs that are missing are installed with
 # apt-get, which takes root; nothing that is installed is started as a system
@@ -16,7 +17,11 @@ set -euo pipefail
 cd "$(dirname "$0")"
 
 # command:package
-needed=(nginx:nginx initdb:postgresql wrk:wrk curl:curl chromium:chromium)
+needed=(
+	nginx:nginx haproxy:haproxy initdb:postgresql
+	wrk:wrk h2load:nghttp2-client curl:curl
+	python3:python3 chromium:chromium
+)
 
 have() {
 	command -v "$1" >/dev/null 2>&1 && return
@@ -29,7 +34,7 @@ for pair in "${needed[@]}"; do
 	have "${pair%%:*}" || missing+=("${pair##*:}")
 done
 
-echo "e2e: this starts PostgreSQL, nginx, a small service and goodput, all on loopback and all ended afterwards."
+echo "e2e: this starts PostgreSQL, nginx, HAProxy, Python's http.server, small services and goodput, all on loopback and all ended afterwards."
 if ((${#missing[@]})); then
 	echo "e2e: this installs with apt-get, without starting any of it: ${missing[*]}"
 	if [ "$(id -u)" -ne 0 ]; then

@@ -67,7 +67,7 @@ func StartWebServer(t testing.TB, service *Service) *WebServer {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) }) //nolint:errcheck // a temporary directory
-	w := &WebServer{Addr: freeAddr(t)}
+	w := &WebServer{Addr: FreeAddr(t)}
 	www := filepath.Join(dir, "www")
 	files := map[string][]byte{
 		filepath.Join(dir, "nginx.conf"): fmt.Appendf(nil, nginxConfig, dir, w.Addr, service.Addr),
@@ -102,8 +102,8 @@ func StartWebServer(t testing.TB, service *Service) *WebServer {
 	}
 }
 
-// freeAddr returns an address that was free a moment ago.
-func freeAddr(t testing.TB) string {
+// FreeAddr returns an address that was free a moment ago.
+func FreeAddr(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
