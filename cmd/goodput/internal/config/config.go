@@ -36,6 +36,11 @@ type Config struct {
 	// they are passed on and mean nothing here.
 	TrustedProxies []netip.Prefix
 
+	// Processes is how many processes run this configuration before the same servers: each
+	// has the limits for itself, so that together they admit so many times as much. It
+	// changes nothing here; it is what Read and Warnings multiply by. 1 to 4096.
+	Processes int
+
 	// Source is the name of the file and SHA256 what was in it, in hex; both empty
 	// for flags.
 	Source, SHA256 string
@@ -247,6 +252,7 @@ const (
 // one class, which its caller fills in.
 func One(upstream *url.URL) *Config {
 	return &Config{
+		Processes: 1,
 		Listeners: []Listener{DefaultListener()},
 		Upstreams: []Upstream{DefaultUpstream(upstream)},
 		Classes: []Class{{

@@ -70,10 +70,10 @@ func (p *Policy) Read(m *strictyaml.Map) {
 }
 
 // ReadDeadlines is Read for the two keys that are about requests, not about the
-// limiter.
+// limiter. none takes back what was said before.
 func (p *Policy) ReadDeadlines(m *strictyaml.Map) {
-	set(&p.Deadline, m.Get("deadline"), span)
-	set(&p.DeadlineCap, m.Get("deadline_cap"), span)
+	set(&p.Deadline, m.Get("deadline"), spanOrNone)
+	set(&p.DeadlineCap, m.Get("deadline_cap"), spanOrNone)
 }
 
 // Check adds the sentence of the first contradiction in p to the keys that it is
@@ -110,6 +110,13 @@ func set[T any](field *T, n strictyaml.Node, read func(strictyaml.Node) T) {
 }
 
 func span(n strictyaml.Node) time.Duration { return n.Span(shortest, longest) }
+
+func spanOrNone(n strictyaml.Node) time.Duration {
+	if n.Raw() == "none" {
+		return 0
+	}
+	return span(n)
+}
 
 // allowance reads what all requests together may have: a rate, a rate with a burst, or
 // none, which takes back what was said before.

@@ -67,6 +67,9 @@ deadline_cap: 5s
 	if err != nil || got != want {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
+	if got, err := read(t, got, "deadline: none\ndeadline_cap: none"); err != nil || got.Deadline != 0 || got.DeadlineCap != 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
 	if got, err := read(t, got, "allowance: 5/s"); err != nil || got.Limiter.Allowance != (admission.Quota{Rate: 5}) {
 		t.Errorf("%+v, %v", got, err)
 	}

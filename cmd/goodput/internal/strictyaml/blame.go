@@ -19,7 +19,7 @@ func (m *Map) Blame(sentence string) {
 	var best Node
 	var most score
 	for _, n := range m.node.f.seen {
-		if s := m.node.match(n, words); s.better(most) {
+		if s := m.match(n, words); s.better(most) {
 			best, most = n, s
 		}
 	}
@@ -30,9 +30,9 @@ func (m *Map) Blame(sentence string) {
 	var other Node
 	var least score
 	for _, n := range m.node.f.seen {
-		s := m.node.match(n, words)
-		sibling := n.tree != best.tree && slices.Equal(parent(n), parent(best))
-		if sibling && s.last > 0 && (least.last == 0 || s.at < least.at) {
+		s := m.match(n, words)
+		sibling := s.last > 0 && n.tree != best.tree && slices.Equal(m.parent(n), m.parent(best))
+		if sibling && (least.last == 0 || s.at < least.at) {
 			other, least = n, s
 		}
 	}
@@ -59,10 +59,32 @@ func (s score) better(o score) bool {
 	return s.depth < o.depth
 }
 
+// match scores a value below m, or below what is under m where m has no such key.
+func (m *Map) match(v Node, words []string) score {
+	if m.under != nil && m.under.node.holds(v) && !m.Has(v.tree.path[len(m.under.node.tree.path)]) {
+		return m.under.node.match(v, words)
+	}
+	return m.node.match(v, words)
+}
+
+// parent is the path of what holds v, which is below m, from m or from what is under it.
+func (m *Map) parent(v Node) []string {
+	base := m.node
+	if m.under != nil && m.under.node.holds(v) {
+		base = m.under.node
+	}
+	return v.tree.path[len(base.tree.path) : len(v.tree.path)-1]
+}
+
+// holds reports whether v is below n.
+func (n Node) holds(v Node) bool {
+	return n.tree != nil && v.tree != nil && len(v.tree.path) > len(n.tree.path) &&
+		slices.Equal(v.tree.path[:len(n.tree.path)], n.tree.path)
+}
+
 // match scores a value below n; a value elsewhere scores nothing.
 func (n Node) match(v Node, words []string) (s score) {
-	if n.tree == nil || v.tree == nil || len(v.tree.path) <= len(n.tree.path) ||
-		!slices.Equal(v.tree.path[:len(n.tree.path)], n.tree.path) {
+	if !n.holds(v) {
 		return s
 	}
 	base := len(n.tree.path)
@@ -109,5 +131,3 @@ func find(words, parts []string, from int) int {
 	}
 	return -1
 }
-
-func parent(n Node) []string { return n.tree.path[:max(len(n.tree.path)-1, 0)] }

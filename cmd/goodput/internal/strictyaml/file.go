@@ -41,13 +41,22 @@ type File struct {
 	names    map[string]string // of mappings that have one, by their path
 	seen     []Node            // every value asked for, to attach sentences of others
 	problems []Problem
+	index    map[finding]int // where in problems it is
+	said     int             // how often something was found wrong, the same again included
+}
+
+// A finding is what makes two problems the same one: values that several readers share, as
+// defaults are, are wrong once.
+type finding struct {
+	at       position
+	sentence string
 }
 
 // Parse reads the syntax of a file. name is how its errors call it. The error is
 // an *Errors: a file whose syntax is broken has nothing else to say. Keys that are
 // given twice are errors of the File.
 func Parse(name string, src []byte) (*File, error) {
-	f := &File{name: name, names: map[string]string{}}
+	f := &File{name: name, names: map[string]string{}, index: map[finding]int{}}
 	if tokens := f.scan(src); len(f.problems) == 0 {
 		f.parse(tokens)
 	}
@@ -69,6 +78,7 @@ func (f *File) Err() error {
 	slices.SortStableFunc(f.problems, func(a, b Problem) int {
 		return cmp.Or(a.Line-b.Line, a.Column-b.Column)
 	})
+	clear(f.index)
 	return &Errors{File: f.name, Problems: f.problems, lines: f.lines}
 }
 
@@ -78,14 +88,18 @@ type position struct{ line, column int }
 // maxKept bounds the memory that a hostile file takes with its errors.
 const maxKept = 10_000
 
-// fail adds a problem and returns it, for what it contradicts.
+// fail adds a problem, unless it is there, and returns it, for what it contradicts.
 func (f *File) fail(at position, format string, args ...any) *Problem {
+	f.said++
+	sentence := shorten(fmt.Sprintf(format, args...))
+	if i, ok := f.index[finding{at, sentence}]; ok {
+		return &f.problems[i]
+	}
 	if len(f.problems) == maxKept {
 		return &Problem{} // nobody reads so far
 	}
-	f.problems = append(f.problems, Problem{
-		Line: at.line, Column: at.column, Sentence: shorten(fmt.Sprintf(format, args...)),
-	})
+	f.index[finding{at, sentence}] = len(f.problems)
+	f.problems = append(f.problems, Problem{Line: at.line, Column: at.column, Sentence: sentence})
 	return &f.problems[len(f.problems)-1]
 }
 

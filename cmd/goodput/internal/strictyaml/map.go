@@ -6,7 +6,8 @@ import "slices"
 type Map struct {
 	node  Node
 	known []string
-	since int // how many problems the file had when reading began
+	since int  // how many problems the file had when reading began
+	under *Map // whose keys count where this one has none
 }
 
 // Map returns the value as a mapping; one without keys if it is none.
@@ -15,12 +16,27 @@ func (n Node) Map() *Map {
 		n.Fail("%s is %s: keys with values are wanted", n.name, n.tree.kind)
 		n.tree = nil
 	}
-	return &Map{node: n, since: len(n.f.problems)}
+	return &Map{node: n, since: n.f.said}
 }
+
+// Over returns a mapping that has the keys of m and, of those that m has not, the ones of
+// under: what one thing says, over what is said for all of them. Done is then about m; under
+// is read, and done, by itself.
+func (m *Map) Over(under *Map) *Map {
+	return &Map{node: m.node, since: m.since, under: under}
+}
+
+// Has reports whether the mapping itself has a key, and asks for nothing.
+func (m *Map) Has(name string) bool {
+	return m.node.tree != nil && slices.ContainsFunc(m.node.tree.keys, func(k *key) bool { return k.name == name })
+}
+
+// Known returns the keys that were asked for, in that order.
+func (m *Map) Known() []string { return slices.Clone(m.known) }
 
 // Empty returns a mapping without keys that stands where the value stands, for
 // what may be written with a mapping or without.
-func (n Node) Empty() *Map { return &Map{node: n, since: len(n.f.problems)} }
+func (n Node) Empty() *Map { return &Map{node: n, since: n.f.said} }
 
 // List returns the items of a list of at most longest. Their errors call them by
 // the name of the list.
@@ -62,6 +78,9 @@ func (m *Map) Get(name string) Node {
 			n.tree = k.value
 			return m.node.f.note(n)
 		}
+	}
+	if m.under != nil {
+		return m.under.Get(name)
 	}
 	return n
 }
@@ -117,7 +136,7 @@ func (m *Map) Done() {
 
 // Sound reports whether nothing wrong was found since the mapping was asked for:
 // only then is it worth while to look for contradictions in it.
-func (m *Map) Sound() bool { return len(m.node.f.problems) == m.since }
+func (m *Map) Sound() bool { return m.node.f.said == m.since }
 
 func (f *File) note(n Node) Node {
 	f.seen = append(f.seen, n)

@@ -47,8 +47,11 @@ func (n Node) Clash(other Node, format string, args ...any) {
 		return
 	}
 	p := n.f.fail(n.tree.at, format, args...)
-	if other.tree != nil {
-		p.Other = append(p.Other, Place{other.tree.at.line, other.tree.at.column})
+	if other.tree == nil {
+		return
+	}
+	if at := (Place{other.tree.at.line, other.tree.at.column}); !slices.Contains(p.Other, at) {
+		p.Other = append(p.Other, at)
 	}
 }
 

@@ -3,6 +3,7 @@ package strictyaml
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -287,5 +288,57 @@ tiers:
 		if len(f.problems) != 1 || p.Sentence != c.sentence || !slices.Equal(lines, c.lines) {
 			t.Errorf("%q stands at %v, want %v", c.sentence, lines, c.lines)
 		}
+	}
+}
+
+// What a mapping says over another one: its own keys first, sentences where the value is
+// that counts, and what both readers find wrong is said once.
+func TestOver(t *testing.T) {
+	src := `defaults:
+  objective: 2s
+  service: 1s
+  depth: x
+classes:
+  - service: 3s
+  - objective: 4s
+`
+	f, err := Parse("f", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := f.Root()
+	under := m.Get("defaults").Map()
+	read := func(m *Map) (service, objective time.Duration) {
+		m.Get("depth").Whole(1, 9)
+		return m.Get("service").Span(1, Day), m.Get("objective").Span(1, Day)
+	}
+	read(under)
+	under.Done()
+	list := m.Get("classes").List(9)
+	first, second := list[0].Map().Over(under), list[1].Map().Over(under)
+	if s, o := read(first); s != 3*time.Second || o != 2*time.Second || first.Sound() || first.Has("objective") || !first.Has("service") {
+		t.Errorf("%v, %v, sound %v", s, o, first.Sound())
+	}
+	first.Done()
+	if s, o := read(second); s != time.Second || o != 4*time.Second {
+		t.Errorf("%v, %v", s, o)
+	}
+	second.Done()
+	first.Blame("service 3s is longer than objective 2s")
+	second.Blame("service 1s is not objective 4s")
+	second.Blame("service 1s is not objective 4s")
+	m.Done()
+	got := ""
+	for _, p := range f.problems {
+		got += p.Sentence
+		for _, o := range append([]Place{{p.Line, p.Column}}, p.Other...) {
+			got += "," + strconv.Itoa(o.Line)
+		}
+		got += ";"
+	}
+	want := `depth "x" is not a whole number of 1 to 9,4;` + // once, of three that read it
+		"service 3s is longer than objective 2s,6,2;service 1s is not objective 4s,3,7;"
+	if known := strings.Join(first.Known(), " "); got != want || known != "depth service objective" {
+		t.Errorf("%s, want\n%s; known %s", got, want, known)
 	}
 }

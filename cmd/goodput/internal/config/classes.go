@@ -1,0 +1,159 @@
+package config
+
+import (
+	"time"
+
+	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/admission"
+	"github.com/goodput/goodput/cmd/goodput/internal/policy"
+	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
+	"github.com/goodput/goodput/goodputhttp"
+	"github.com/goodput/goodput/limit"
+)
+
+// Ranges of a class.
+const (
+	maxMargin   = 10 * time.Second // no network takes longer there and back
+	maxFinish   = longest
+	maxUpgraded = 1 << 20
+	maxProbes   = 16
+)
+
+var (
+	modes   = []string{Request.String(), Stream.String(), Connection.String()}
+	markers = []string{"envoy", "finagle"}
+
+	// formats are how a header says a time: see DeadlineHeader.
+	formats = []string{"ms", "s", "go", "grpc", "epoch_ms", "finagle"}
+)
+
+// A classAt is a class and where it stands.
+type classAt struct {
+	*Class
+	m      *strictyaml.Map // its keys, over the defaults
+	policy policy.Policy
+	sound  bool // it could be read: only then is there something to contradict
+}
+
+// node returns the value of a key, or, where nothing says it, the class.
+func (k *classAt) node(key string) strictyaml.Node {
+	if n := k.m.Get(key); n.Present() {
+		return n
+	}
+	return k.m.Node()
+}
+
+// class reads a class from its mapping, which is the file where there is one class.
+func (r *reader) class(m *strictyaml.Map, name string) {
+	c := Class{Name: name, Upstream: DefaultName}
+	if m != r.root {
+		c.Match = match(m.Get("match"))
+	}
+	k := &classAt{Class: &c, m: m, policy: r.part(m, &c)}
+	if c.Upstream == "" && len(r.cfg.Upstreams) == 1 {
+		c.Upstream = r.cfg.Upstreams[0].Name
+	}
+	c.Limiter.Name = c.Name
+	k.sound = m.Sound()
+	r.classes = append(r.classes, k)
+}
+
+// part reads the keys that a class has and the defaults have, too.
+func (r *reader) part(m *strictyaml.Map, c *Class) policy.Policy {
+	if m != r.root { // there it is the service itself
+		c.Upstream = upstreamName(m.Get("upstream"))
+	}
+	set(&c.Mode, m.Get("mode"), func(n strictyaml.Node) Mode { return Mode(n.Word(modes...)) })
+	p := policy.Policy{Limiter: admission.Config{Objective: DefaultObjective}}
+	p.Read(m)
+	p.ReadDeadlines(m)
+	if p.Limiter.Limit == nil && !m.Get("limit").Present() {
+		p.Limiter.Limit = limit.Auto{}
+	}
+	c.Limiter = limiter(p.Limiter)
+	c.Limiter.Observe = m.Get("observe").Bool()
+	c.Deadline, c.DeadlineCap = p.Deadline, p.DeadlineCap
+	c.DeadlineHeaders = deadlineHeaders(m.Get("deadline_headers"))
+	c.HopMargin = m.Get("hop_margin").Span(0, maxMargin)
+
+	work(m, c)
+	for _, n := range m.Get("probes").List(maxProbes) {
+		c.Exempt = append(c.Exempt, urlPath(n))
+	}
+	set(&c.OverloadStatus, m.Get("overload_status"), overloadStatus)
+	c.Markers = words(m.Get("markers"), markers...)
+	c.MaxBody = m.Get("max_body").Size()
+	set(&c.MaxUpgraded, m.Get("max_upgraded"), whole(1, maxUpgraded))
+	set(&c.SlowClient, m.Get("slow_client"), slowClient)
+	c.Finish = m.Get("finish").Span(0, maxFinish)
+	c.Idle, c.Total = spanOrNone(m.Get("idle")), spanOrNone(m.Get("total"))
+	if c.Mode == Stream {
+		c.Limiter.Depth = goodput.NoQueue // nobody knows when a stream ends
+	}
+	return p
+}
+
+// limiter is a policy as the library takes it.
+func limiter(c admission.Config) goodput.Config {
+	return goodput.Config{
+		Limit: c.Limit, Allowance: c.Allowance,
+		Objective: c.Objective, Percentile: c.Percentile, Service: c.Service,
+		Depth: c.Depth, MaxItems: c.MaxItems, MaxBytes: c.MaxBytes, MaxWait: c.MaxWait,
+		Overflow: c.Overflow, Order: c.Order, Durable: c.Durable,
+		Tenants: c.Tenants, Reserve: c.Reserve, Exempt: c.Exempt,
+	}
+}
+
+func upstreamName(n strictyaml.Node) string {
+	text := n.Text(maxText)
+	if text != "" && !isLabel(text) {
+		n.Fail("upstream %q is not a name: a class has the name of one of the upstreams, and where that is stands there", text)
+		return ""
+	}
+	return text
+}
+
+// deadlineHeaders reads headers in which callers say how long they wait.
+func deadlineHeaders(n strictyaml.Node) (all []DeadlineHeader) {
+	first := map[string]strictyaml.Node{}
+	for _, n := range n.List(maxList) {
+		m := n.Map()
+		at := m.Need("name", "X-Server-Timeout")
+		h := DeadlineHeader{Name: headerName(at), Format: formats[m.Need("format", "ms").Word(formats...)]}
+		m.Done()
+		if before, twice := first[h.Name]; twice && h.Name != "" {
+			at.Clash(before, "header %s is there twice: it has one format", h.Name)
+		}
+		first[h.Name] = at
+		all = append(all, h)
+	}
+	return all
+}
+
+// overloadStatus reads 503, which is the default, or 429.
+func overloadStatus(n strictyaml.Node) int {
+	const overload, unavailable = 429, 503
+	switch v := n.Whole(overload, unavailable); v {
+	case 0, overload, unavailable:
+		return int(v)
+	default:
+		n.Fail("overload_status %d is neither 503 nor 429", v)
+		return 0
+	}
+}
+
+// slowClient reads how long; none waits for clients for ever.
+func slowClient(n strictyaml.Node) time.Duration {
+	if n.Raw() == "none" {
+		return goodputhttp.PatientClient
+	}
+	return n.Span(shortest, longest)
+}
+
+// spanOrNone reads a duration; none takes back what the defaults say.
+func spanOrNone(n strictyaml.Node) time.Duration {
+	if n.Raw() == "none" {
+		return 0
+	}
+	return n.Span(shortest, longest)
+}
