@@ -1,34 +1,33 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
+	"strings"
 	"syscall"
-	"time"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/goodput/goodput"
 	"github.com/goodput/goodput/cmd/goodput/internal/admin"
 	"github.com/goodput/goodput/cmd/goodput/internal/build"
 	"github.com/goodput/goodput/cmd/goodput/internal/config"
 	"github.com/goodput/goodput/cmd/goodput/internal/flags"
-	"github.com/goodput/goodput/cmd/goodput/internal/metrics"
 	"github.com/goodput/goodput/cmd/goodput/internal/policy"
-	"github.com/goodput/goodput/cmd/goodput/internal/proxy"
-	"github.com/goodput/goodput/cmd/goodput/internal/watch"
+	"github.com/goodput/goodput/limit"
 )
 
 // serveCmd protects a service.
 type serveCmd struct {
-	Upstream  string        `placeholder:"URL" help:"The service to protect: http://, https:// or h2c://. Required."`
+	Config    string        `short:"c" placeholder:"FILE" help:"A policy file, which has all that the flags of a policy say and more: several services, classes of requests, tenants. SIGHUP and POST /-/reload on --admin read it again."`
+	Upstream  string        `placeholder:"URL" help:"The service to protect: http://, https:// or h2c://. Required without --config."`
 	Limit     policy.Limit  `placeholder:"LIMIT" default:"auto" help:"Requests that the service runs at once: auto finds how many it can, auto:min=10,max=200 does so within bounds, auto:shared=true where others send to the service as well, 60 is a number that you know (${default}). See above for when to give one."`
 	Objective flags.Span    `placeholder:"DURATION" default:"1s" help:"Latency that 99% of the admitted requests must meet, waiting included. It sizes the queue (${default})."`
 	Listen    flags.Address `placeholder:"ADDRESS" default:":8080" help:"Where clients connect, in HTTP/1.1 or HTTP/2 without TLS (${default})."`
@@ -47,6 +46,29 @@ type serveCmd struct {
 	logFlags
 
 	upstream *url.URL
+	policy   []string // the flags of a policy that were given, also by the environment
+}
+
+// processFlags are those of serve that are about this process. The others are a policy, and
+// a policy is in one place: in the file, if there is one.
+var processFlags = []string{"config", "admin", "drain-delay", "drain-timeout", "log-level", "log-format", "help"}
+
+// BeforeApply is called by kong before Validate.
+func (c *serveCmd) BeforeApply(ctx *kong.Context) error {
+	for _, f := range ctx.Flags() {
+		if slices.Contains(processFlags, f.Name) {
+			continue
+		}
+		if slices.ContainsFunc(ctx.Path, func(p *kong.Path) bool { return p.Flag == f }) {
+			c.policy = append(c.policy, "--"+f.Name)
+		}
+		for _, name := range f.Envs {
+			if _, set := os.LookupEnv(name); set {
+				c.policy = append(c.policy, name)
+			}
+		}
+	}
+	return nil
 }
 
 // Help is what kong prints below the one line.
@@ -61,13 +83,20 @@ How many run at once is found while it runs, from how the service answers: wheth
   - where so few requests come that there is little to learn from;
   - with --observe: where everything runs at once, nothing shows what a limit would do, and auto stays where it begins.
 
+With a file instead of flags, goodput serve --config goodput.yaml; goodput check says what is wrong with one and what it amounts to.
+
 Bounds, and where it begins, are written behind the law: with --limit auto:from=100,max=200 never more than 200 are in flight. Where others send to the service as well, this program on other machines among them, say --limit auto:shared=true: it begins with 4, rises slowly, and falls when the fastest answers show a queue in the service; a limit of auto alone, which sees its own effect and no other, would go far beyond what the service can do. The laws of others are there to compare: aimd, vegas and gradient2.`
 }
 
 // Validate is called by kong and states what is wrong in one sentence.
 func (c *serveCmd) Validate() error {
-	if c.Upstream == "" {
-		return errors.New("--upstream is required: where the service listens, for example --upstream http://127.0.0.1:9000")
+	switch {
+	case c.Config != "" && len(c.policy) > 0:
+		return fmt.Errorf("--config and %s: with a file the policy is in the file alone, so that one place says what is in force", strings.Join(c.policy, ", "))
+	case c.Config != "":
+		return nil
+	case c.Upstream == "":
+		return errors.New("--upstream is required: where the service listens, for example --upstream http://127.0.0.1:9000; or --config with a policy file")
 	}
 	u, err := url.Parse(c.Upstream)
 	if err != nil {
@@ -97,19 +126,6 @@ func (c *serveCmd) config() *config.Config {
 	return cfg
 }
 
-// sources are the limiters in force, for the metrics.
-func sources(p *proxy.Proxy) []metrics.Source {
-	var all []metrics.Source
-	longest := map[string]time.Duration{}
-	for _, c := range p.Config().Classes {
-		longest[c.Name] = max(c.Limiter.Objective, c.Deadline, c.DeadlineCap)
-	}
-	for _, lim := range p.Limiters() {
-		all = append(all, metrics.Source{Limiter: lim, Longest: longest[lim.Name()]})
-	}
-	return all
-}
-
 func (c *serveCmd) limiter() goodput.Config {
 	return goodput.Config{
 		Name:      config.DefaultName,
@@ -127,6 +143,8 @@ func (c *serveCmd) Run() error {
 	signal.Ignore(syscall.SIGPIPE) // a log reader that leaves must not end us
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
 
 	heap := ballast()
 	defer runtime.KeepAlive(heap)
@@ -136,116 +154,61 @@ func (c *serveCmd) Run() error {
 		return err
 	}
 	defer s.close()
-	begins, _ := c.Limit.Law.Start() // validated
-	log.Info("serving", "addr", s.addr(), "admin", s.adminAddr(), "upstream", c.upstream.Redacted(),
-		"limit", begins, "law", fmt.Sprint(c.Limit.Law), "objective_seconds", c.Objective.Duration().Seconds(), "observe", c.Observe,
-		"version", build.Read().Version)
-	if c.Observe && c.Limit.Fixed() == 0 {
-		log.Warn("the limit stays where it begins: where everything runs at once, nothing shows what a limit would do; give a number", "limit", begins)
-	}
+	c.tell(log, s)
 
-	select {
-	case err := <-s.failed:
-		return err
-	case got := <-signals:
-		log.Info("draining", "signal", got.String(), "delay_seconds", c.DrainDelay.Duration().Seconds(),
-			"timeout_seconds", c.DrainTimeout.Duration().Seconds())
+	for {
+		select {
+		case err := <-s.failed:
+			return err
+		case <-hangups:
+			if s.path == "" {
+				log.Warn("SIGHUP: there is no policy file to read again; start with --config to have one")
+				continue
+			}
+			s.reload() // has said in the log what is to be said
+		case got := <-signals:
+			return c.drain(log, s, got, signals)
+		}
 	}
+}
+
+// tell says what is served.
+func (c *serveCmd) tell(log *slog.Logger, s *service) {
+	facts := []any{"addr", s.addr(), "admin", s.adminAddr()}
+	cfg := s.proxy.Config()
+	if c.Config != "" {
+		facts = append(facts, "config", c.Config, "config_sha", short(cfg.SHA256), "classes", len(cfg.Classes), "upstreams", len(cfg.Upstreams))
+	} else {
+		begins, _ := c.Limit.Law.Start() // validated
+		facts = append(facts, "upstream", c.upstream.Redacted(), "limit", begins, "law", fmt.Sprint(c.Limit.Law),
+			"objective_seconds", c.Objective.Duration().Seconds(), "observe", c.Observe)
+	}
+	log.Info("serving", append(facts, "version", build.Read().Version)...)
+	for _, k := range cfg.Classes {
+		if law := k.Limiter.Limit; k.Limiter.Observe && policy.Number(law) == 0 {
+			if law == nil {
+				law = limit.Auto{}
+			}
+			begins, _ := law.Start()
+			log.Warn("the limit stays where it begins: where everything runs at once, nothing shows what a limit would do; give a number", "limiter", k.Name, "limit", begins)
+		}
+	}
+}
+
+func (c *serveCmd) drain(log *slog.Logger, s *service, got os.Signal, signals <-chan os.Signal) error {
+	log.Info("draining", "signal", got.String(), "delay_seconds", c.DrainDelay.Duration().Seconds(),
+		"timeout_seconds", c.DrainTimeout.Duration().Seconds())
 	go func() {
 		got := <-signals
 		log.Error("stopped at once: second signal", "signal", got.String())
 		os.Exit(exitRun)
 	}()
 	s.admin.Enter(admin.Draining)
-	if err := s.proxy.Drain(c.DrainDelay.Duration(), c.DrainTimeout.Duration(), s.server); err != nil {
+	if err := s.proxy.Drain(c.DrainDelay.Duration(), c.DrainTimeout.Duration(), s.servers...); err != nil {
 		return err
 	}
 	log.Info("stopped")
 	return nil
-}
-
-// A service is what serve has running.
-type service struct {
-	proxy     *proxy.Proxy
-	server    *http.Server
-	admin     *admin.Admin
-	listener  net.Listener
-	adminOn   net.Listener // nil if off
-	failed    chan error
-	stopWatch context.CancelFunc
-	watched   chan struct{}
-}
-
-// start builds the parts, opens both listeners and serves.
-func (c *serveCmd) start(log *slog.Logger) (*service, error) {
-	cfg := c.config()
-	p, err := proxy.New(cfg, proxy.Options{Logger: log})
-	if err != nil {
-		return nil, usage(err)
-	}
-	adm := admin.New(admin.Config{
-		Limiters: func() []metrics.Source { return sources(p) },
-		Proxy: metrics.Proxy{
-			Open: p.Open, MaxUpgraded: p.MaxUpgraded,
-			Failures: p.Failures, Deadlines: p.Deadlines, Door: p.Door,
-		},
-	})
-	s := &service{proxy: p, server: p.Server(cfg.Listeners[0]), admin: adm, failed: make(chan error, 2)}
-	if s.listener, err = listen("--listen", c.Listen); err != nil {
-		return nil, err
-	}
-	if c.Admin != flags.Off {
-		if s.adminOn, err = listen("--admin", c.Admin); err != nil {
-			s.listener.Close()
-			return nil, err
-		}
-		go s.run(adm.Server(), s.adminOn)
-	}
-	go s.run(s.server, s.listener)
-	adm.Enter(admin.Ready)
-
-	ctx, cancel := context.WithCancel(context.Background())
-	s.stopWatch, s.watched = cancel, make(chan struct{})
-	go func() {
-		defer close(s.watched)
-		watch.Run(ctx, log, p.Limiters)
-	}()
-	return s, nil
-}
-
-func (s *service) run(srv *http.Server, l net.Listener) {
-	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		s.failed <- fmt.Errorf("listener %s failed: %w", l.Addr(), err)
-	}
-}
-
-// close lets the log have its last word. The listeners end with the process.
-func (s *service) close() {
-	s.stopWatch()
-	<-s.watched
-}
-
-func (s *service) addr() string { return s.listener.Addr().String() }
-
-func (s *service) adminAddr() string {
-	if s.adminOn == nil {
-		return string(flags.Off)
-	}
-	return s.adminOn.Addr().String()
-}
-
-func listen(flag string, addr flags.Address) (net.Listener, error) {
-	l, err := net.Listen("tcp", string(addr))
-	if err == nil {
-		return l, nil
-	}
-	if op := (*net.OpError)(nil); errors.As(err, &op) {
-		err = op.Err // "listen tcp :8080: bind:" says nothing that the flag does not
-	}
-	if sys := (*os.SyscallError)(nil); errors.As(err, &sys) {
-		err = sys.Err
-	}
-	return nil, fmt.Errorf("%s: cannot listen on %s: %w", flag, addr, err)
 }
 
 func prefixes(networks []flags.Network) []netip.Prefix {

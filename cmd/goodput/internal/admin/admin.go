@@ -52,7 +52,11 @@ func (p Phase) String() string {
 type Config struct {
 	Limiters func() []metrics.Source
 	Proxy    metrics.Proxy
-	Reload   func() error // nil: there is nothing to reload
+	// Reload reads the policy file again; the note is what it could not do. nil: there is no
+	// file.
+	Reload func() (note string, err error)
+	// Policy returns the name of the policy file and the SHA-256 of what is in force.
+	Policy func() (source, sum string)
 }
 
 // An Admin is the http.Handler of the admin listener.
@@ -144,16 +148,25 @@ func (a *Admin) reload(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "there is no policy file: start with --config to have one that can be reloaded", http.StatusConflict)
 		return
 	}
-	if err := a.cfg.Reload(); err != nil {
+	note, err := a.cfg.Reload()
+	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	fmt.Fprintln(w, "reloaded")
+	if note != "" {
+		fmt.Fprintln(w, note)
+	}
 }
 
 // page is for a person with curl.
 func (a *Admin) page(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	if a.cfg.Policy != nil {
+		if source, sum := a.cfg.Policy(); source != "" {
+			fmt.Fprintf(w, "policy file %s, sha256 %s\n", source, sum)
+		}
+	}
 	fmt.Fprintf(w, "%s, up %s, %s\n", build.Read(), time.Since(a.started).Round(time.Second), Phase(a.phase.Load()))
 	for _, src := range a.cfg.Limiters() {
 		fmt.Fprintf(w, "\n%s\n", src.Limiter.Explain())

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/goodput/goodput"
 	"github.com/goodput/goodput/cmd/goodput/internal/metrics"
@@ -24,6 +25,16 @@ func newAdmin(cfg goodput.Config) (*goodput.Limiter, *Admin) {
 			MaxUpgraded: func() int { return 9 },
 			Failures:    func() map[string]uint64 { return map[string]uint64{"unreachable": 0, "broken": 2} },
 			Deadlines:   func() map[string]uint64 { return map[string]uint64{"cap": 7, "none": 8} },
+			Listeners: func() []metrics.Listener {
+				return []metrics.Listener{{
+					Address: ":8080", Open: 11, Limit: 12, Accepted: 13, Errors: 14, Full: 15, FullFor: 16 * time.Second,
+					Paused: 17 * time.Second, Queue: 18, QueueLimit: 19, QueueKnown: true,
+				}}
+			},
+			Overflows: func() (uint64, uint64, bool) { return 20, 21, true },
+			Reloads: func() metrics.Reloads {
+				return metrics.Reloads{Good: true, At: time.Unix(22, 0), Done: 23, Failed: 24, Restart: true}
+			},
 			Door: func() goodputhttp.Stats {
 				return goodputhttp.Stats{
 					DeadlineErrors: map[string]uint64{"Expect-Within": 4},

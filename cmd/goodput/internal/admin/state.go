@@ -16,6 +16,13 @@ type State struct {
 	UptimeSeconds float64        `json:"uptime_seconds"`
 	Limiters      []LimiterState `json:"limiters"`
 	Connections   Connections    `json:"connections"`
+	Policy        *Policy        `json:"policy,omitempty"` // of serve --config
+}
+
+// Policy is the file in force.
+type Policy struct {
+	Source string `json:"source"`
+	SHA256 string `json:"sha256"`
 }
 
 // Connections are those of clients.
@@ -108,6 +115,11 @@ func (a *Admin) state(w http.ResponseWriter, _ *http.Request) {
 	for _, src := range a.cfg.Limiters() {
 		stats := src.Limiter.Stats()
 		s.Limiters = append(s.Limiters, limiterState(&stats))
+	}
+	if a.cfg.Policy != nil {
+		if source, sum := a.cfg.Policy(); source != "" {
+			s.Policy = &Policy{source, sum}
+		}
 	}
 	s.Connections = Connections{Open: a.cfg.Proxy.Open(), Upgraded: a.cfg.Proxy.Door().Upgraded}
 	writeJSON(w, s)

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/goodput/goodput/cmd/goodput/internal/build"
 	"github.com/goodput/goodput/goodputhttp"
@@ -22,6 +23,20 @@ type Proxy struct {
 	Deadlines func() map[string]uint64
 	// Door returns what is counted before a limiter is asked.
 	Door func() goodputhttp.Stats
+	// Listeners returns what they have accepted, and Overflows what the kernel could not
+	// keep for them; nil: nobody asks it.
+	Listeners func() []Listener
+	Overflows func() (overflows, drops uint64, ok bool)
+	// Reloads returns how the configuration came to be what it is.
+	Reloads func() Reloads
+}
+
+// Reloads are those of the configuration since the start, which counts as a good one.
+type Reloads struct {
+	Good         bool      // the latest
+	At           time.Time // of the latest good one
+	Done, Failed uint64
+	Restart      bool // it has changes that need a restart
 }
 
 // Registry returns a registry of its own (nothing that a library registers by
@@ -58,14 +73,19 @@ var (
 	slowDesc        = plain("slow_clients_total", "Connections that were cut because the client kept a slot waiting, to send more of its body or to take more of the response.")
 	bufferedDesc    = plain("bodies_buffered_bytes", "Bytes of request bodies in memory because they are read before their request queues.")
 	heldDesc        = plain("finishing_requests", "Requests that nobody waits for any more and that keep their slot until the service has answered.")
+	reloadGoodDesc  = plain("config_last_reload_successful", "1 if the latest reload of the configuration succeeded, as the start did; 0: the one before is in force.")
+	reloadTimeDesc  = plain("config_last_reload_success_timestamp_seconds", "When the configuration in force was read.")
+	reloadsDesc     = plain("config_reloads_total", "Reloads of the configuration, by result: done or failed.", "result")
+	restartDesc     = plain("config_restart_needed", "1 while the configuration has listeners that are not those that are open: a restart is needed.")
 	upgradesDesc    = plain("upgrades_total", "Connections that were upgraded, and upgrades that were refused for their number.", "result")
 )
 
 // Describe is for prometheus.Collector.
 func (p Proxy) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{
+	for _, d := range append([]*prometheus.Desc{
 		connectionsDesc, connLimitDesc, failuresDesc, shedDesc, sourcesDesc, deadlinesDesc, bodiesDesc, slowDesc, bufferedDesc, heldDesc, upgradesDesc,
-	} {
+		reloadGoodDesc, reloadTimeDesc, reloadsDesc, restartDesc,
+	}, listenerDescs...) {
 		ch <- d
 	}
 }
@@ -79,6 +99,13 @@ func (p Proxy) Collect(ch chan<- prometheus.Metric) {
 	send(connectionsDesc, prometheus.GaugeValue, float64(p.Open()), "open")
 	send(connectionsDesc, prometheus.GaugeValue, float64(door.Upgraded), "upgraded")
 	send(connLimitDesc, prometheus.GaugeValue, float64(p.MaxUpgraded()), "upgraded")
+	p.listeners(send)
+	reloads := p.Reloads()
+	send(reloadGoodDesc, prometheus.GaugeValue, truth(reloads.Good))
+	send(reloadTimeDesc, prometheus.GaugeValue, float64(reloads.At.UnixMilli())/1000)
+	send(reloadsDesc, prometheus.CounterValue, float64(reloads.Done), "done")
+	send(reloadsDesc, prometheus.CounterValue, float64(reloads.Failed), "failed")
+	send(restartDesc, prometheus.GaugeValue, truth(reloads.Restart))
 	for kind, n := range p.Failures() {
 		send(failuresDesc, prometheus.CounterValue, float64(n), kind)
 	}

@@ -133,6 +133,18 @@ func (p *Proxy) MaxUpgraded() int {
 // Failures returns how often the upstream failed, by kind; every kind is there.
 func (p *Proxy) Failures() map[string]uint64 { return p.failures.counts() }
 
+// Overloaded reports whether every class that has a queue is in a standing overload: a new
+// connection then brings requests that will be refused.
+func (p *Proxy) Overloaded() bool {
+	all := p.Limiters()
+	for _, lim := range all {
+		if s := lim.Stats(); !s.Overload {
+			return false
+		}
+	}
+	return len(all) > 0
+}
+
 // Close ends the health checks, and closes the connections to the upstreams that carry
 // nothing.
 func (p *Proxy) Close() {

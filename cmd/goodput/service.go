@@ -1,0 +1,262 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/goodput/goodput/cmd/goodput/internal/admin"
+	"github.com/goodput/goodput/cmd/goodput/internal/config"
+	"github.com/goodput/goodput/cmd/goodput/internal/flags"
+	"github.com/goodput/goodput/cmd/goodput/internal/listen"
+	"github.com/goodput/goodput/cmd/goodput/internal/metrics"
+	"github.com/goodput/goodput/cmd/goodput/internal/proxy"
+	"github.com/goodput/goodput/cmd/goodput/internal/watch"
+)
+
+// A service is what serve has running: a proxy, the listeners of the configuration, one
+// server for each, and the admin listener.
+type service struct {
+	log       *slog.Logger
+	path      string // of the policy file; "" for flags
+	proxy     *proxy.Proxy
+	listeners []config.Listener // as they were opened: a reload does not change them
+	servers   []*http.Server
+	open      []*listen.Listener
+	admin     *admin.Admin
+	adminOn   net.Listener // nil if off
+	failed    chan error
+	stopWatch context.CancelFunc
+	watched   chan struct{}
+
+	mu      sync.Mutex
+	reloads metrics.Reloads
+}
+
+// readPolicy reads a policy file. What is wrong with it is for the user, with each line.
+func readPolicy(path string) (*config.Config, error) {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		if why := (*fs.PathError)(nil); errors.As(err, &why) {
+			err = why.Err
+		}
+		return nil, fmt.Errorf("cannot read %s: %w", path, err)
+	}
+	cfg, err := config.Read(path, src)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(src)
+	cfg.Source, cfg.SHA256 = path, hex.EncodeToString(sum[:])
+	return cfg, nil
+}
+
+// start builds the parts, opens the listeners and serves.
+func (c *serveCmd) start(log *slog.Logger) (*service, error) {
+	cfg := c.config()
+	if c.Config != "" {
+		var err error
+		if cfg, err = readPolicy(c.Config); err != nil {
+			return nil, usage(err)
+		}
+	}
+	p, err := proxy.New(cfg, proxy.Options{Logger: log})
+	if err != nil {
+		return nil, usage(err)
+	}
+	s := &service{
+		log: log, path: c.Config, proxy: p, listeners: cfg.Listeners, failed: make(chan error, len(cfg.Listeners)+1),
+		reloads: metrics.Reloads{Good: true, At: time.Now()},
+	}
+	s.admin = admin.New(s.shown())
+	if err := s.listen(c.Admin); err != nil {
+		s.closeListeners()
+		p.Close()
+		return nil, err
+	}
+	if s.adminOn != nil {
+		go s.run(s.admin.Server(), s.adminOn)
+	}
+	for i, srv := range s.servers {
+		go s.run(srv, s.open[i])
+	}
+	s.admin.Enter(admin.Ready)
+
+	ctx, cancel := context.WithCancel(context.Background())
+	s.stopWatch, s.watched = cancel, make(chan struct{})
+	go func() {
+		defer close(s.watched)
+		watch.Run(ctx, log, p.Limiters)
+	}()
+	go listen.Watch(ctx, p.Overloaded, s.open...)
+	return s, nil
+}
+
+// shown is what the admin listener shows.
+func (s *service) shown() admin.Config {
+	a := admin.Config{
+		Limiters: func() []metrics.Source { return sources(s.proxy) },
+		Proxy: metrics.Proxy{
+			Open: s.proxy.Open, MaxUpgraded: s.proxy.MaxUpgraded,
+			Failures: s.proxy.Failures, Deadlines: s.proxy.Deadlines, Door: s.proxy.Door,
+			Reloads: s.reloaded, Listeners: s.listened, Overflows: listen.Overflows,
+		},
+		Policy: func() (source, sum string) { return s.proxy.Config().Source, s.proxy.Config().SHA256 },
+	}
+	if s.path != "" {
+		a.Reload = s.reload
+	}
+	return a
+}
+
+// sources are the limiters in force, for the metrics.
+func sources(p *proxy.Proxy) []metrics.Source {
+	var all []metrics.Source
+	longest := map[string]time.Duration{}
+	for _, c := range p.Config().Classes {
+		longest[c.Name] = max(c.Limiter.Objective, c.Deadline, c.DeadlineCap)
+	}
+	for _, lim := range p.Limiters() {
+		all = append(all, metrics.Source{Limiter: lim, Longest: longest[lim.Name()]})
+	}
+	return all
+}
+
+// listen opens all listeners, or none is served.
+func (s *service) listen(adminOn flags.Address) error {
+	for _, l := range s.listeners {
+		on, err := listen.Open(l, s.log)
+		if err != nil {
+			return s.cannotListen("", l.Address, err)
+		}
+		s.open = append(s.open, on)
+		s.servers = append(s.servers, s.proxy.Server(l))
+	}
+	if adminOn == flags.Off {
+		return nil
+	}
+	on, err := net.Listen("tcp", string(adminOn))
+	if err != nil {
+		return s.cannotListen("--admin: ", string(adminOn), err)
+	}
+	s.adminOn = on
+	return nil
+}
+
+// cannotListen says what the flag or the file asked for, and why it cannot be had: "listen
+// tcp :8080: bind:" says nothing that they do not.
+func (s *service) cannotListen(flag, addr string, err error) error {
+	if op := (*net.OpError)(nil); errors.As(err, &op) {
+		err = op.Err
+	}
+	if sys := (*os.SyscallError)(nil); errors.As(err, &sys) {
+		err = sys.Err
+	}
+	switch {
+	case flag == "" && s.path == "":
+		flag = "--listen: "
+	case flag == "":
+		flag = s.path + ": "
+	}
+	return fmt.Errorf("%scannot listen on %s: %w", flag, addr, err)
+}
+
+func (s *service) closeListeners() {
+	for _, l := range s.open {
+		l.Close()
+	}
+	if s.adminOn != nil {
+		s.adminOn.Close()
+	}
+}
+
+func (s *service) run(srv *http.Server, l net.Listener) {
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		s.failed <- fmt.Errorf("listener %s failed: %w", l.Addr(), err)
+	}
+}
+
+// reload puts what the policy file says now in force, or says why not: then what was in force
+// is. What needs a restart is in the note.
+func (s *service) reload() (note string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cfg, err := readPolicy(s.path)
+	if err == nil {
+		err = s.proxy.Reconfigure(cfg)
+	}
+	for _, l := range s.open {
+		if err == nil {
+			err = l.Reload()
+		}
+	}
+	if err != nil {
+		s.reloads.Good = false
+		s.reloads.Failed++
+		s.log.Error("reload failed: the configuration until now stays in force", "config", s.path, "err", err)
+		return "", err
+	}
+	s.reloads.Good, s.reloads.At = true, time.Now()
+	s.reloads.Done++
+	s.reloads.Restart = !reflect.DeepEqual(cfg.Listeners, s.listeners)
+	if s.reloads.Restart {
+		note = "restart needed: listeners have changed, and those that are open stay as they are"
+		s.log.Warn(note, "config", s.path)
+	}
+	s.log.Info("reloaded", "config", s.path, "config_sha", short(cfg.SHA256), "classes", len(cfg.Classes))
+	return note, nil
+}
+
+// listened are the numbers of the listeners, in the order of the configuration.
+func (s *service) listened() []metrics.Listener {
+	all := make([]metrics.Listener, len(s.open))
+	for i, l := range s.open {
+		st := l.Stats()
+		all[i] = metrics.Listener{
+			Address: s.listeners[i].Address, Open: st.Open, Limit: st.MaxConnections, Accepted: st.Accepted, Errors: st.Errors,
+			Full: st.Full, FullFor: st.FullFor, Paused: st.Paused, Queue: st.Queue, QueueLimit: st.QueueLimit, QueueKnown: st.QueueKnown,
+		}
+	}
+	return all
+}
+
+func short(sum string) string { return sum[:min(len(sum), 12)] }
+
+func (s *service) reloaded() metrics.Reloads {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reloads
+}
+
+// close lets the log have its last word. The listeners end with the process.
+func (s *service) close() {
+	s.stopWatch()
+	<-s.watched
+}
+
+// addr is where clients connect.
+func (s *service) addr() string {
+	all := make([]string, len(s.open))
+	for i, l := range s.open {
+		all[i] = l.Addr().String()
+	}
+	return strings.Join(all, " ")
+}
+
+func (s *service) adminAddr() string {
+	if s.adminOn == nil {
+		return string(flags.Off)
+	}
+	return s.adminOn.Addr().String()
+}
