@@ -3,6 +3,7 @@ package goodputhttp
 import (
 	"context"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/goodput/goodput"
@@ -38,6 +39,44 @@ type Server struct {
 	// DeadlineCap is the longest deadline there is, whatever a request brings.
 	// 0: no cap.
 	DeadlineCap time.Duration
+
+	// DeadlineHeaders are headers in which callers say how long they wait, beside the
+	// four of the package comment: up to 12. They are read, shorten the deadline and are
+	// forwarded like those. Default: none.
+	DeadlineHeaders []DeadlineHeader
+
+	// Extends says which requests may bring a longer deadline than DeadlineCap, in a
+	// header or by their context: those of services that are trusted to know. One that
+	// brings none, or says that it waits for ever, has the cap all the same. Default:
+	// none may.
+	Extends func(*http.Request) bool
+
+	// Trusted says which requests come from a hop of ours that stamps them:
+	// X-Request-Start and X-Queue-Start of those say when the request entered the
+	// system. That is goodput.Work.Arrival then, unless Work says otherwise, and every
+	// time that a header allows, Deadline and DeadlineCap begin there: see the package
+	// comment. Anybody may write such a header, so the others are ignored. Default:
+	// nobody is trusted.
+	Trusted func(*http.Request) bool
+
+	// HopMargin is what ForwardDeadline takes off for the way to the next hop and back:
+	// 1 ns to 1 min. Default: the constant HopMargin.
+	HopMargin time.Duration
+
+	// Forward is the header that ForwardDeadline adds where the caller used none.
+	// Default: grpc-timeout for gRPC, else x-envoy-expected-rq-timeout-ms. A gRPC call
+	// is given grpc-timeout whichever it is, since its server reads no other, but
+	// for DialectNone.
+	Forward Dialect
+
+	// ForwardOnly translates: what the caller used is dropped, and Forward, which has
+	// to be named, is written instead. A grpc-timeout of a gRPC call stays beside it.
+	ForwardOnly bool
+
+	// ForwardStart has ForwardDeadline say when the request arrived, X-Request-Start:
+	// t=<milliseconds since 1970>, if the request has no such header yet: the one of the
+	// first hop is the one that counts.
+	ForwardStart bool
 
 	// MaxPreread is the largest body that is read before the request queues, in
 	// bytes. Default 1 MiB; NoPreread reads none. The package comment says what
@@ -89,13 +128,39 @@ type Server struct {
 	// overload keep their status.
 	OverloadStatus int
 
+	// Markers are what refusals carry beside Goodput-Rejected, for neighbours that do
+	// not know that. Default: nothing.
+	Markers Markers
+
+	// ServerTiming has every answer say how long its request waited for a slot:
+	// Server-Timing: queue;dur=<milliseconds>. Browsers show it, so it tells everybody
+	// how busy the service is. Default: it does not.
+	ServerTiming bool
+
+	// MaxBody is the longest body of a request, in bytes. One that is declared longer is
+	// answered 413 at the door. One of unknown length is cut there: before it is
+	// admitted with the same answer, and after that reading it ends with a
+	// *http.MaxBytesError, and the answer is 413 unless the handler has another. 0: any.
+	MaxBody int64
+
+	// Stream is for requests that last as long as their client likes: event streams,
+	// streams of gRPC, long downloads, WebSockets. Each holds its slot to its true end,
+	// that of an upgraded connection included, and gives no sample of any kind: the
+	// limit is on how many are open. No body is read in advance and clients may be silent
+	// (SlowClient then bounds only how long one may not take what is sent). In time is
+	// whose response has begun in time. The limiter wants a fixed limit, and
+	// goodput.NoQueue or a short queue: nobody knows when a stream ends.
+	Stream bool
+
 	// MaxUpgraded bounds the upgraded connections (WebSocket, CONNECT) that are
-	// open at once; the next is answered 503. They hold no slot of a limiter.
-	// Default 65,536.
+	// open at once; the next is answered 503. They hold no slot of a limiter, but with
+	// Stream. Default 65,536.
 	MaxUpgraded int
 
 	own    books
 	shared *books // those of another Server, if it took the place of one
+	once   sync.Once
+	ready  ready
 }
 
 // Defaults of Server.
@@ -121,10 +186,10 @@ type visit struct {
 	w      http.ResponseWriter // as it came
 	r      *http.Request       // as it came
 	grpc   bool
+	unread bool  // an HTTP/1 client may still have to send of its body
+	prior  int32 // attempts that its client made of it before this one
 	budget Budget
 	body   *body     // what was read in advance; nil: nothing
-	prior  int       // attempts that its client made of it before this one
-	unread bool      // an HTTP/1 client may still have to send of its body
 	place  place     // among the upgraded connections
 	run    *response // once it is admitted
 	watch  *watch
@@ -134,12 +199,10 @@ type visit struct {
 // http.ErrAbortHandler, which net/http takes for "close the connection and say
 // nothing", if the client left before its request could start.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch {
-	case s.Limiter == nil:
-		panic("goodputhttp: Server.Limiter is nil: say which limiter a request needs, or use Handler")
-	case s.Next == nil:
-		panic("goodputhttp: Server.Next is nil: say what serves the requests that are admitted")
+	if s.Limiter == nil || s.Next == nil {
+		panic("goodputhttp: " + s.Validate().Error())
 	}
+	s.mustBeReady()
 	lim := s.Limiter(r)
 	if lim == nil {
 		s.Next.ServeHTTP(w, r)
@@ -195,7 +258,7 @@ func (s *Server) visit(w http.ResponseWriter, r *http.Request) *visit {
 func (v *visit) context() (context.Context, context.CancelFunc) {
 	ctx := context.WithValue(v.r.Context(), visitKey{}, v)
 	if v.prior > 0 {
-		ctx = retry.WithAttempt(ctx, v.prior+1)
+		ctx = retry.WithAttempt(ctx, int(v.prior)+1)
 	}
 	if v.budget.Deadline.IsZero() {
 		return context.WithCancel(ctx)
@@ -219,10 +282,13 @@ func (v *visit) work() goodput.Work {
 	if work.User == "" && v.server.User != nil {
 		work.User = v.server.User(v.r)
 	}
+	if work.Arrival.IsZero() && v.budget.stamped {
+		work.Arrival = v.budget.arrived
+	}
 	if work.Attempt == 0 {
 		work.Attempt = priorAttempts(v.r.Header, v.grpc) + 1
 	}
-	v.prior = min(max(work.Attempt, 1), maxAttempt) - 1
+	v.prior = int32(min(max(work.Attempt, 1), maxAttempt)) - 1
 	return work
 }
 

@@ -41,8 +41,8 @@ func (c *call) readDeadline(now time.Time) {
 		if c.limit.given != 0 {
 			break
 		}
-		if given := c.callersHeaders(); given != 0 {
-			c.limit.given = given
+		if b := c.callersBudget(); b != nil {
+			c.limit.given, c.limit.server = b.given, b.server
 		}
 	case DialectNone:
 		c.silent = c.limit.given == 0
@@ -51,14 +51,14 @@ func (c *call) readDeadline(now time.Time) {
 	}
 }
 
-// callersHeaders returns the headers of the request that this one is made for. Those of
-// gRPC are for gRPC.
-func (c *call) callersHeaders() uint8 {
+// callersBudget returns what the request that this one is made for was given. Its headers
+// of gRPC are for gRPC.
+func (c *call) callersBudget() *Budget {
 	v, ok := c.req.Context().Value(visitKey{}).(*visit)
 	if !ok || v.grpc != c.grpc {
-		return 0
+		return nil
 	}
-	return v.budget.given
+	return &v.budget
 }
 
 // budget returns until when the server has to have answered, as it will be told: the
@@ -117,7 +117,11 @@ func (c *call) header(a *attempt, b *Budget, now time.Time, n int) http.Header {
 		h[name] = values
 	}
 	if forward {
-		b.forward(h, b.Deadline.Sub(now), &a.values)
+		write := b.given
+		if write == 0 {
+			write = b.added()
+		}
+		b.forward(h, write, now, b.Deadline.Sub(now), &a.values)
 	}
 	if number > 1 {
 		name := attemptHeader
