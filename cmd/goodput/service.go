@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -53,13 +51,7 @@ func readPolicy(path string) (*config.Config, error) {
 		}
 		return nil, fmt.Errorf("cannot read %s: %w", path, err)
 	}
-	cfg, err := config.Read(path, src)
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256(src)
-	cfg.Source, cfg.SHA256 = path, hex.EncodeToString(sum[:])
-	return cfg, nil
+	return config.Read(path, src)
 }
 
 // start builds the parts, opens the listeners and serves.
