@@ -142,6 +142,13 @@ func (l *Limiter) drainCall(now time.Duration, queue bool) {
 	}
 }
 
+func (l *Limiter) setPresentCall(now time.Duration, present bool) {
+	l.core.SetPresent(now, present)
+	if l.journal != nil {
+		l.journal(call{op: "set present", now: now, answer: present})
+	}
+}
+
 func (l *Limiter) statsCall(now time.Duration) admission.Stats {
 	s := l.core.Stats(now)
 	if l.journal != nil {

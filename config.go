@@ -80,6 +80,11 @@ type Config struct {
 	// default Objective.
 	MaxWait time.Duration
 
+	// MaxAbsence bounds how long a request waits while there is nothing to run it on, as
+	// Limiter.SetPresent has said; its deadline and MaxWait bound that wait as well. 1 ms to
+	// 24 h, default 1 s.
+	MaxAbsence time.Duration
+
 	// Overflow says what happens when the queue is full. Default Displace. Under
 	// LatestOnly as well a queue that is full of the keys of others refuses the newest, if
 	// nobody there ranks below it.
@@ -152,6 +157,7 @@ func (c Config) core() admission.Config {
 		MaxItems:   c.MaxItems,
 		MaxBytes:   c.MaxBytes,
 		MaxWait:    c.MaxWait,
+		MaxAbsence: c.MaxAbsence,
 		Overflow:   c.Overflow,
 		Order:      c.Order,
 		Exempt:     c.Exempt,

@@ -13,6 +13,8 @@ func (s *Stats) State() string {
 		return "drained"
 	case s.Draining:
 		return "draining"
+	case s.Stats.Absent:
+		return "absent: there is nothing to run work on"
 	case s.Limit == 0:
 		return "paused: the limit is 0"
 	case s.Load > 1 && s.Waiting == 0 && s.InUse < s.Limit && s.rateBinds():
@@ -46,6 +48,7 @@ func (l *Limiter) Explain() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", s.Name, s.State())
 	fmt.Fprintf(&b, "  limit    %d (%v); %d in use by %d requests\n", s.Limit, cfg.Limit, s.InUse, s.Running)
+	explainAbsent(&b, &s)
 	explainLimit(&b, &s, cfg.Limit)
 	fmt.Fprintf(&b, "  depth    %s\n", s.Derivation)
 	if s.Depth < s.Derivation.Depth {

@@ -6,9 +6,9 @@ import (
 	"github.com/goodput/goodput/admission"
 )
 
-// A refill is the timer of Config.Allowance. Slots come back with a call, an allowance
-// comes with time, so somebody must be there when who is first has its own. It is set
-// while somebody waits for that and stopped when nobody does, so it ends with the queue
+// A refill is the timer of Config.Allowance, and of Config.MaxAbsence for those that waited
+// before. Slots come back with a call, these come with time, so somebody must be there then. It is set
+// while somebody waits for either and stopped when nobody does, so it ends with the queue
 // and the limiter needs no Close. One is enough: who is behind the first waits for it.
 //
 // No wake-up is lost: every operation sets it, under the lock, to what the core says last.
@@ -17,7 +17,7 @@ import (
 // The core names an instant after now at which there is enough, so it rings once for each
 // grant at the most.
 type refill struct {
-	timer *time.Timer   // nil until somebody waits for the allowance
+	timer *time.Timer   // nil until somebody waits for either
 	at    time.Duration // what it is set to; Never: it is not
 }
 

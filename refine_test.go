@@ -65,6 +65,8 @@ func (r *replay) step(c *call) (live, again any) {
 		return c.tenants, r.core.TopTenants(c.now, c.n)
 	case "retry after":
 		return c.after, r.core.RetryAfter(c.why)
+	case "set present":
+		r.core.SetPresent(c.now, c.answer)
 	case "drain":
 		r.core.Drain(c.now, c.answer)
 	case "stats":

@@ -73,10 +73,14 @@ func (c *Core) draw(cost int) {
 	c.allowance.spend(cost)
 }
 
-// RefillAt returns the instant at which who is first will have its allowance: the driver
-// calls Dispatch then. It is after now; Never if nobody waits for the allowance, as
-// when there is none, or when slots must be released first.
+// RefillAt returns the instant at which time alone changes something, and the driver calls
+// Dispatch: when who is first will have its allowance, or, while there is nothing to run work on,
+// when those that waited before are told. It is after now; Never if nobody waits for
+// either, as when there is no allowance, or when slots must be released first.
 func (c *Core) RefillAt() time.Duration {
+	if c.absence.is {
+		return c.lapsesAt()
+	}
 	if c.allowance.Rate == 0 {
 		return Never
 	}
@@ -96,7 +100,8 @@ func (c *Core) refill() time.Duration {
 
 func (f *flow) firstCost(o Order) int32 { return f.line.first(o).cost }
 
-// Dispatch grants what the allowance has come to by now. Each call that may decide does
+// Dispatch does what RefillAt has announced: it grants what the allowance has come to by now, or
+// tells those whose time is over. Each call that may decide does
 // so as well, so a driver calls it only when RefillAt says so and nothing else happens.
 func (c *Core) Dispatch(now time.Duration) { c.enter(now) }
 

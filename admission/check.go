@@ -30,6 +30,8 @@ func (c *Core) Check() error {
 		return fmt.Errorf("I3: depth %d for who has a deadline, %d for the others, tight %v", c.reach, c.depth, c.derivation.Tight)
 	case c.inUse < c.running:
 		return fmt.Errorf("I12: %d requests run on %d units", c.running, c.inUse)
+	case c.absence.is && (c.lent > 0 || c.free() > 0):
+		return fmt.Errorf("I20: %d lent, %d free, with nothing to run work on", c.lent, c.free())
 	case c.waiting == 0 && c.cfg.Order == Auto && c.order != FIFO:
 		return fmt.Errorf("I8: order %s with nobody waiting", c.order)
 	}
@@ -166,6 +168,9 @@ func (c *Core) checkLine(f *flow, s *sums) error {
 		}
 		if w.cohort > 0 {
 			cohorts++
+		}
+		if a := &c.absence; a.is && (w.offered > a.since && w.alarm > a.ends(w) || w.offered < a.since && a.told) {
+			return fmt.Errorf("I20: somebody offered at %v waits until %v, with nothing to run it on since %v, at most %v", w.offered, w.alarm, a.since, a.bound)
 		}
 		if w.keyed != nil {
 			if s.keys++; c.latest[*w.keyed] != w {

@@ -72,6 +72,11 @@ type Config struct {
 	// default Objective.
 	MaxWait time.Duration
 
+	// MaxAbsence bounds how long a request waits while there is nothing to run it on: see
+	// SetPresent. What bounds every wait holds as well: its deadline, or MaxWait. 1 ms to
+	// 24 h, default 1 s.
+	MaxAbsence time.Duration
+
 	// Overflow says what happens when the queue is full. Default Displace.
 	Overflow Overflow
 
@@ -109,7 +114,7 @@ func (c Config) Validate() error {
 	for _, d := range []struct {
 		name string
 		v    time.Duration
-	}{{"objective", c.Objective}, {"service", c.Service}, {"max wait", c.MaxWait}} {
+	}{{"objective", c.Objective}, {"service", c.Service}, {"max wait", c.MaxWait}, {"max absence", c.MaxAbsence}} {
 		if d.v != 0 && (d.v < 0 || d.v > MaxObjective) {
 			return fmt.Errorf("%s %v is out of range: 1ms to 24h, or 0 for the default", d.name, d.v)
 		}
@@ -170,6 +175,7 @@ func (c Config) WithDefaults() Config {
 	def(&c.MaxItems, DefaultMaxItems)
 	def(&c.MaxBytes, DefaultMaxBytes)
 	def(&c.MaxWait, c.Objective)
+	def(&c.MaxAbsence, DefaultMaxAbsence)
 	def(&c.Exempt, DefaultExempt)
 	return c
 }

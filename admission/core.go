@@ -57,6 +57,7 @@ type Core struct {
 
 	exempt   int // exempt requests in flight. Invariant: at most cfg.Exempt when one is admitted
 	draining bool
+	absence  absence
 
 	service    estimate
 	derivation Derivation
@@ -171,7 +172,7 @@ func (c *Core) Offer(now time.Duration, r Request) Decision {
 		c.tide.delay(float64(r.Cost))
 	}
 	if r.NoWait {
-		d := c.refuse(f, QueueFull)
+		d := c.refuse(f, c.lacking(QueueFull))
 		c.counts.refused-- // who would not wait says nothing about how long the others should
 		return d
 	}
@@ -217,11 +218,11 @@ func (c *Core) enqueue(r *Request, f *flow) Decision {
 	c.planned = c.foresees(f)
 	d := Decision{PredictedWait: c.predict(r, f), Service: c.needs(f, r.Size)}
 	// Doomed at the door: predicted wait + service does not fit the budget. Of a
-	// pause nobody knows how long it lasts, and the alarm will tell.
+	// pause or an absence nobody knows how long it lasts, and the alarm will tell.
 	switch {
 	case c.limit == 0 && c.depth == 0:
 		return c.refuse(f, Unavailable)
-	case c.limit == 0:
+	case c.limit == 0 || c.absence.is:
 		d.PredictedWait = 0
 	}
 	if r.Deadline != Never && c.spent(r, &d) {
@@ -231,7 +232,7 @@ func (c *Core) enqueue(r *Request, f *flow) Decision {
 		return c.refuseWith(f, d, Shed)
 	}
 	if why := c.makeRoom(r, f, &d); why != None {
-		return c.refuseWith(f, d, why)
+		return c.refuseWith(f, d, c.lacking(why))
 	}
 	f.row.quota.spend(r.Cost)
 	w := c.push(r, f)
@@ -396,6 +397,10 @@ func (c *Core) Observe(now time.Duration, b *Batch) {
 	c.enter(now)
 	c.service.observe(c.now, b)
 	c.counts.dropped += uint64(b.dropped)
+	if c.absence.is {
+		c.derive()
+		return
+	}
 	c.shown = c.window(b)
 	m := c.law.Next(c.limit, &c.shown)
 	if m.Mark {

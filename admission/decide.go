@@ -39,6 +39,7 @@ func (c *Core) tick(now time.Duration) {
 func (c *Core) enter(now time.Duration) {
 	c.tick(now)
 	c.reorder()
+	c.lapse()
 	if c.allowance.Rate > 0 {
 		c.dispatch() // what the allowance has come to meanwhile
 	}
@@ -54,7 +55,7 @@ func (c *Core) reorder() {
 		c.setOrder(o)
 		c.dispatch() // who is first now may fit slots that were too few for who was (I2)
 	}
-	if c.waiting > 0 && !c.overload && c.standsFor() >= holds*c.cfg.Objective && c.rho() > 1 {
+	if c.waiting > 0 && !c.overload && !c.absence.is && c.standsFor() >= holds*c.cfg.Objective && c.rho() > 1 {
 		c.overload = true
 		c.idleness = idleness{from: c.now, at: c.now, factor: max(c.idleness.factor, 1)}
 		c.retune()
@@ -143,8 +144,14 @@ func (c *Core) setOrder(o Order) {
 }
 
 // free is the number of units that could be granted; negative while a limit
-// that shrank waits for the work in flight.
-func (c *Core) free() int { return c.limit - c.inUse - c.lent }
+// that shrank waits for the work in flight. With nothing to run it on none is (I20).
+func (c *Core) free() int {
+	free := c.limit - c.inUse - c.lent
+	if c.absence.is {
+		return min(free, 0)
+	}
+	return free
+}
 
 func (c *Core) grant(cost int) {
 	if cost > c.free() {
@@ -282,6 +289,9 @@ func (c *Core) arm(w *Waiter) {
 	if w.deadline != Never {
 		w.alarm = min(w.alarm, w.deadline-max(c.needs(w.flow, int(w.size))-1, 0))
 	}
+	if c.absence.is {
+		w.alarm = min(w.alarm, c.absence.ends(w))
+	}
 }
 
 // over returns why a waiter can no longer be served, None if it can.
@@ -291,6 +301,8 @@ func (c *Core) over(w *Waiter) Reason {
 		return Deadline
 	case w.deadline != Never && w.deadline-c.now < c.needs(w.flow, int(w.size)):
 		return Doomed
+	case c.absence.is && c.now >= c.absence.ends(w):
+		return Unavailable
 	case c.now >= w.bound:
 		return WaitBound
 	}

@@ -15,7 +15,7 @@
 //	Observe   what a window of service times showed
 //	Lend      hand out the free slots for a fast path; Settle takes them back
 //	Dispatch  the instant of RefillAt has come: with an Allowance there is more to grant
-//	SetLimit, Reconfigure, Drain
+//	SetLimit, SetPresent, Reconfigure, Drain
 //	Resize    a Budget has granted the core of a member another limit
 //
 // and after each of them takes what else was decided from Next until it is
@@ -48,7 +48,7 @@
 //   - Call Observe every Objective/8, but no less than 5 ms and no more than
 //     100 ms apart, with what was measured since, even if that is nothing: the law
 //     of the limit is asked then, and what is old is forgotten.
-//   - With an Allowance, look at RefillAt after every call, and have one timer call
+//   - With an Allowance, or with SetPresent, look at RefillAt after every call, and have one timer call
 //     Dispatch at that instant; it may be another one after each call. Without one it is
 //     Never. A call that is late loses nothing until the bucket is full.
 //   - A probe within Config.Exempt is admitted whatever the load is, and
@@ -128,4 +128,7 @@
 //     that ranks below: see schedule.go.
 //   - I19 In any span t what is granted costs at most the burst of the Allowance and
 //     rate x t. A Charge is found out later, and delays what comes next, or is given back.
+//   - I20 While there is nothing to run work on nothing is granted or lent, and the law is not
+//     asked. Who waits does so for at most MaxAbsence of that time, as it was when it began: the
+//     alarm of a newcomer is no later, and nobody waits from before it once that has passed.
 package admission

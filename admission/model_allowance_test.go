@@ -62,6 +62,9 @@ func (m *model) lacks(cost int) float64 {
 
 // refill is when the first has its allowance, if it is that what it waits for.
 func (m *model) refill() time.Duration {
+	if m.away.is {
+		return m.lapsesAt()
+	}
 	p := m.first()
 	if p == nil || m.quota.Rate == 0 || p.Cost > m.free() {
 		return Never
@@ -91,6 +94,9 @@ func (d *duel) awaitAllowance() bool {
 		return false
 	}
 	d.due, d.first = at, d.model.first()
+	if d.model.away.is {
+		d.due = Never // nobody need have waited since before it
+	}
 	if d.pick(4) == 0 && at-d.now > 2 {
 		d.now += (at - d.now) / 2
 	} else {
@@ -107,6 +113,7 @@ func (d *duel) refilled(before numbersInForce) error {
 	d.core.Dispatch(d.now)
 	d.model.tick(d.now, before, numbersOf(d.core))
 	d.model.reorder()
+	d.model.lapse()
 	d.model.accrued()
 	if d.core.now >= d.due && len(d.model.told) == 0 && d.model.first() == d.first {
 		return fmt.Errorf("nobody was decided when the allowance was to be there: %+v at %v", d.core.allowance, d.core.now)

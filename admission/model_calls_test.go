@@ -243,6 +243,10 @@ func (m *model) stats() Stats {
 		Outcomes: m.counts.outcomes, Refusals: m.counts.refusals,
 		ExemptAdmitted: m.counts.exempt, LimitChanges: m.counts.limitChanges,
 		LimitFrom: m.movedFrom, LimitAsked: m.now - m.asked, LimitSearch: m.search, LimitRaised: m.counts.raised,
+		Absent: m.away.is, MaxAbsence: m.cfg.MaxAbsence,
+	}
+	if m.away.is {
+		s.AbsentFor, s.MaxAbsence = m.now-m.away.since, m.away.bound
 	}
 	if s.LimitChanges > 0 {
 		s.LimitMoved = m.now - m.moved

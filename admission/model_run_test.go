@@ -70,17 +70,18 @@ func newDuel(pick func(int) int) (*duel, error) {
 func (d *duel) config() Config {
 	choose := func(v ...int) int { return v[d.pick(len(v))] }
 	cfg := Config{
-		Limit:     limit.Fixed(choose(1, 1, 2, 3, 4, 6, 0)),
-		Objective: time.Duration(choose(400, 60, 150)) * ms,
-		Service:   time.Duration(choose(0, 4, 12, 40)) * ms,
-		Depth:     choose(0, 0, 3, 8, 1, NoQueue),
-		MaxItems:  choose(60, 60, 12, 4),
-		MaxBytes:  int64(choose(0, 100)),
-		MaxWait:   time.Duration(choose(0, 0, 30, 2000)) * ms,
-		Overflow:  Overflow(choose(0, 0, 0, 1, 2, 3, 4)),
-		Order:     Order(choose(0, 0, 0, 0, 1, 2, 3)),
-		Exempt:    choose(1, 3),
-		Allowance: []Quota{{}, {}, {}, {Rate: 31.4159}, {Rate: 7.3137, Burst: 3.1}, {Rate: 301.77, Burst: 1}}[d.pick(6)],
+		Limit:      limit.Fixed(choose(1, 1, 2, 3, 4, 6, 0)),
+		Objective:  time.Duration(choose(400, 60, 150)) * ms,
+		Service:    time.Duration(choose(0, 4, 12, 40)) * ms,
+		Depth:      choose(0, 0, 3, 8, 1, NoQueue),
+		MaxItems:   choose(60, 60, 12, 4),
+		MaxBytes:   int64(choose(0, 100)),
+		MaxWait:    time.Duration(choose(0, 0, 30, 2000)) * ms,
+		MaxAbsence: time.Duration(choose(0, 20, 100)) * ms,
+		Overflow:   Overflow(choose(0, 0, 0, 1, 2, 3, 4)),
+		Order:      Order(choose(0, 0, 0, 0, 1, 2, 3)),
+		Exempt:     choose(1, 3),
+		Allowance:  []Quota{{}, {}, {}, {Rate: 31.4159}, {Rate: 7.3137, Burst: 3.1}, {Rate: 301.77, Burst: 1}}[d.pick(6)],
 	}
 	cfg.Durable = (cfg.Overflow == Block || cfg.Overflow == RefuseNewest) && d.pick(2) == 0
 	if d.pick(3) == 0 {
@@ -119,12 +120,12 @@ func (d *duel) step() error {
 
 func (d *duel) play(before numbersInForce) error {
 	tick := func() { d.model.tick(d.now, before, numbersOf(d.core)) }
-	enter := func() { tick(); d.model.reorder(); d.model.accrued() }
+	enter := func() { tick(); d.model.reorder(); d.model.lapse(); d.model.accrued() }
 	change := func(play func(enter func()) error) error {
 		if err := d.accrue(&before); err != nil {
 			return err
 		}
-		return play(func() { tick(); d.model.reorder() })
+		return play(func() { tick(); d.model.reorder(); d.model.lapse() })
 	}
 	switch k := d.pick(100); {
 	case k < 46, d.flood && k < 78 && d.pick(2) == 0:
@@ -147,8 +148,10 @@ func (d *duel) play(before numbersInForce) error {
 		return d.cancel(tick)
 	case k < 94:
 		return change(d.measure)
-	case k < 97:
+	case k < 96:
 		return d.lendAndSettle(enter)
+	case k == 96 && d.pick(2) == 0:
+		return change(d.setPresent)
 	case k == 97 && d.pick(2) == 0:
 		return change(d.setWeight)
 	case k == 97:
@@ -202,6 +205,9 @@ func (d *duel) measure(enter func()) error {
 	d.core.Observe(d.now, &d.batch)
 	d.batch.Reset()
 	enter()
+	if d.model.away.is {
+		return nil // nobody asks the law
+	}
 	d.model.asked = d.model.now
 	if w, ok := d.core.law.(*wanderer); ok {
 		d.model.obey(w.said)
@@ -452,6 +458,7 @@ func (d *duel) finish() error {
 			d.core.Release(d.now, e)
 			tick()
 			d.model.reorder()
+			d.model.lapse()
 			d.model.accrued()
 			d.model.release(e, r.p)
 		}

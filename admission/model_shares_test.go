@@ -238,7 +238,7 @@ func (m *model) account(p *place, e End) {
 // what the allowance lacks for it and them, or what of its own is before it at the speed of
 // its tenant. The second is how long it waits for the allowance alone.
 func (m *model) predict(p *place) (wait, allowed time.Duration) {
-	if m.limit == 0 {
+	if m.limit == 0 || m.away.is {
 		return 0, 0
 	}
 	own := 0

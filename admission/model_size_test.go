@@ -39,7 +39,7 @@ func (m *model) need(size int) time.Duration {
 func (m *model) planned() bool {
 	displaces := m.cfg.Overflow == Displace || m.cfg.Overflow == LatestOnly
 	edf := m.cfg.Order == EDF || m.cfg.Order == Auto
-	return m.num.sizes.trusted() && edf && m.limit > 0 && displaces
+	return m.num.sizes.trusted() && edf && m.limit > 0 && !m.away.is && displaces
 }
 
 func byDeadline(a, b *place) int {

@@ -27,6 +27,7 @@ type model struct {
 	quota     Quota   // the allowance in force
 	allowed   float64 // of it, as of now
 	drain     bool
+	away      away // nothing to run work on
 
 	queue  []*place // in the order of offer
 	order  Order
@@ -221,7 +222,12 @@ func (m *model) bytes() (sum int64) {
 	return sum
 }
 
-func (m *model) free() int { return m.limit - m.inUse - m.lent }
+func (m *model) free() int {
+	if free := m.limit - m.inUse - m.lent; free < 0 || !m.away.is {
+		return free
+	}
+	return 0
+}
 
 // late reports whether a wait that is predicted is longer than the time for it, and
 // with too few slots for a prediction, whether that is nearly certain.
@@ -242,6 +248,8 @@ func (m *model) over(p *place) Reason {
 		return Deadline
 	case p.Deadline != Never && p.Deadline-m.now < m.needs(p):
 		return Doomed
+	case m.hopeless(p):
+		return Unavailable
 	case m.now >= p.bound:
 		return WaitBound
 	}
@@ -252,6 +260,9 @@ func (m *model) arm(p *place) {
 	p.alarm = p.bound
 	if p.Deadline != Never {
 		p.alarm = min(p.alarm, p.Deadline-max(m.needs(p)-1, 0))
+	}
+	if m.away.is {
+		p.alarm = min(p.alarm, max(p.offered, m.away.since)+m.away.bound)
 	}
 }
 
@@ -295,7 +306,7 @@ func (m *model) offer(r Request) *place {
 		return p
 	}
 	if r.NoWait {
-		return m.refuse(p, QueueFull)
+		return m.refuse(p, m.full(QueueFull))
 	}
 	return m.enqueue(p)
 }
@@ -322,7 +333,7 @@ func (m *model) enqueue(p *place) *place {
 	same := m.same(p)
 	victims, why := m.room(p)
 	if why != None {
-		return m.refuse(p, why)
+		return m.refuse(p, m.full(why))
 	}
 	p.owner.spend(p.Cost)
 	m.push(p, same)

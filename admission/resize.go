@@ -73,8 +73,12 @@ func (c *Core) offered() int {
 }
 
 // wanting returns the units that those who wait could use. What waits for a ceiling wants
-// none, and of what waits for the allowance only the first does.
+// none, of what waits for the allowance only the first does, and with nothing to run it on
+// nothing does.
 func (c *Core) wanting() int {
+	if c.absence.is {
+		return 0
+	}
 	cost := c.cost - c.parkedCost
 	if c.allowance.Rate == 0 || cost == 0 {
 		return cost

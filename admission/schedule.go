@@ -149,7 +149,7 @@ func (c *Core) foresees(f *flow) bool { return c.service.sizes.trusted() && c.pl
 func (c *Core) plans(f *flow) bool {
 	displaces := c.cfg.Overflow == Displace || c.cfg.Overflow == LatestOnly
 	edf := c.cfg.Order == EDF || c.cfg.Order == Auto
-	return displaces && edf && c.limit > 0 && f.line.replan()
+	return displaces && edf && c.limit > 0 && !c.absence.is && f.line.replan()
 }
 
 // foresee chooses who gives way so that everybody in the flow is predicted to be in

@@ -63,12 +63,13 @@ func (c *Core) seek(search bool) (news bool) {
 	return true
 }
 
-// standsFor is for how long the queue has stood before a limit that was right.
+// standsFor is for how long the queue has stood before a limit that was right, with something
+// to run work on.
 func (c *Core) standsFor() time.Duration {
 	if c.search {
 		return 0
 	}
-	return c.now - max(c.stood, c.searched)
+	return c.now - max(c.stood, c.searched, c.absence.over)
 }
 
 // mostDoublings is to 256 times the limit: from 4, and from the default start, past what one

@@ -75,7 +75,7 @@ func (s *Stake) hearMissed(now time.Duration, c *Core, claim *Claim) {
 		s.missed, s.until = 0, 0
 	}
 	missed := c.missed()
-	if missed != s.seen && c.waiting == 0 && !c.binds() { // more units would not help against an allowance
+	if missed != s.seen && c.waiting == 0 && !c.binds() && !c.absence.is { // more units would not help against an allowance
 		cost := float64(missed-s.seen) * max(c.load.perCost, 1)
 		s.missed = int(min(float64(s.missed)+math.Ceil(cost), limitless))
 		s.until = now + c.cfg.Objective

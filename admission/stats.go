@@ -23,6 +23,9 @@ type Stats struct {
 	RetryAfter   time.Duration // in force, whole seconds
 	Elsewhere    float64       // of the time for which slots are held, the part in which the work is elsewhere: see Sample
 	Draining     bool
+	Absent       bool          // there is nothing to run work on: see SetPresent
+	AbsentFor    time.Duration // for how long that has been so
+	MaxAbsence   time.Duration // how long anybody waits for it
 	MaxItems     int
 	MaxBytes     int64
 	Derivation   Derivation
@@ -78,6 +81,7 @@ func (c *Core) Stats(now time.Duration) Stats {
 		Waiting: c.waiting, WaitingCost: c.cost, WaitingBytes: c.bytes, Exempt: c.exempt,
 		Age: c.oldestAge(), Order: c.order, Depth: c.depth, Overload: c.overload, Offered: c.load.rate, Load: c.rho(),
 		RetryAfter: c.retryAfter(), Elsewhere: c.service.ended.away(), Draining: c.draining,
+		Absent: c.absence.is, MaxAbsence: c.cfg.MaxAbsence,
 		MaxItems: c.cfg.MaxItems, MaxBytes: c.cfg.MaxBytes, Derivation: c.derivation,
 		Arrivals: c.counts.arrivals, Immediate: c.counts.immediate, Dequeued: c.counts.dequeued,
 		Outcomes: c.counts.outcomes, Refusals: c.counts.refusals,
@@ -87,6 +91,9 @@ func (c *Core) Stats(now time.Duration) Stats {
 	}
 	if c.counts.limitChanges > 0 {
 		s.LimitMoved = c.now - c.movedAt
+	}
+	if c.absence.is {
+		s.AbsentFor, s.MaxAbsence = c.now-c.absence.since, c.absence.bound
 	}
 	if c.allowance.Rate > 0 {
 		s.Allowance, s.AllowanceLeft = c.derivation.Allowance, c.allowance.level(c.now)
