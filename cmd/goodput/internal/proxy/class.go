@@ -18,6 +18,7 @@ type class struct {
 	matches matcher
 	lim     *goodput.Limiter // nil: connections are not limited one by one
 	door    *goodputhttp.Server
+	carrier *carrier // behind the door
 	pool    *upstream.Pool
 }
 
@@ -29,9 +30,8 @@ func (p *Proxy) class(cfg *config.Class, t *table, lim *goodput.Limiter, was *cl
 	if cfg.Finish > 0 {
 		back = &finisher{back, cfg.Finish}
 	}
-	c.door = &goodputhttp.Server{
-		Limiter: func(*http.Request) *goodput.Limiter { return c.lim },
-		Next: &httputil.ReverseProxy{
+	c.carrier = &carrier{
+		next: &httputil.ReverseProxy{
 			Rewrite:        func(r *httputil.ProxyRequest) { p.rewrite(t, c, r) },
 			Transport:      back,
 			BufferPool:     &buffers,
@@ -42,6 +42,12 @@ func (p *Proxy) class(cfg *config.Class, t *table, lim *goodput.Limiter, was *cl
 			// stream and of every body without a length by itself, and for the
 			// others a flush per write is a system call and a timer for nothing.
 		},
+		cfg: cfg, tunnels: &p.tunnels, traffic: trafficOf(was), most: int64(c.maxUpgraded()),
+	}
+	c.door = &goodputhttp.Server{
+		Limiter:        func(*http.Request) *goodput.Limiter { return c.lim },
+		Next:           c.carrier,
+		Stream:         cfg.Mode == config.Stream,
 		Deadline:       cfg.Deadline,
 		DeadlineCap:    cfg.DeadlineCap,
 		MaxBuffered:    cfg.Limiter.MaxBytes,

@@ -58,10 +58,11 @@ func (p *Proxy) lastAnswer(res *http.Response) error {
 //
 //	delay    HTTP/1.1 closes its connections after an answer, and in the last part
 //	         HTTP/2 does; new ones are accepted, because the balancer has not heard yet
-//	timeout  newcomers are refused, who waits is served, who runs ends
+//	timeout  newcomers are refused, who waits is served, who runs ends; WebSockets are
+//	         closed with a word, and other upgraded connections end by themselves
 //
-// At the end of timeout who still waits is refused, and who still runs is cut:
-// that is the error. Upgraded connections end with the process.
+// At the end of timeout who still waits is refused, and who still runs is cut, upgraded
+// connections as well: that is the error.
 func (p *Proxy) Drain(delay, timeout time.Duration, servers ...*http.Server) error {
 	p.Retire()
 	time.Sleep(delay - goingAway(delay))
@@ -69,6 +70,9 @@ func (p *Proxy) Drain(delay, timeout time.Duration, servers ...*http.Server) err
 	time.Sleep(goingAway(delay))
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
+
+	tunnels := make(chan int, 1)
+	go func() { tunnels <- p.tunnels.drain(ctx) }()
 
 	// The last part is for telling those who waited in vain.
 	queue, cancelQueue := context.WithTimeout(ctx, timeout-min(timeout/10, time.Second))
@@ -83,7 +87,10 @@ func (p *Proxy) Drain(delay, timeout time.Duration, servers ...*http.Server) err
 		for _, srv := range servers {
 			srv.Close() // we are leaving
 		}
-		return fmt.Errorf("the drain timeout of %v has passed: %d running requests were cut", timeout, running)
+		return fmt.Errorf("the drain timeout of %v has passed: %d running requests and %d upgraded connections were cut", timeout, running, <-tunnels)
+	}
+	if cut := <-tunnels; cut > 0 {
+		return fmt.Errorf("the drain timeout of %v has passed: %d upgraded connections were cut", timeout, cut)
 	}
 	if refused != nil {
 		p.failures.log.Warn("drain timeout: whoever still waited was refused", "component", "drain")

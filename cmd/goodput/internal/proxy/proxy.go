@@ -50,6 +50,7 @@ type Proxy struct {
 	sources  sources
 	retiring retirement
 	open     atomic.Int64
+	tunnels  tunnels
 }
 
 // New returns a proxy under cfg, or one sentence about what is wrong with it.

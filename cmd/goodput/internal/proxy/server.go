@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/goodput/goodput/cmd/goodput/internal/config"
-	"github.com/goodput/goodput/goodputhttp"
 )
 
 // The windows of an HTTP/2 connection: what it may send before somebody
@@ -38,7 +37,7 @@ func (p *Proxy) Server(l config.Listener) *http.Server {
 			MaxReceiveBufferPerStream:     streamWindow,
 		},
 		ConnState:   p.connState,
-		ConnContext: goodputhttp.ConnContext,
+		ConnContext: connContext,
 		ErrorLog:    slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
 	}
 }

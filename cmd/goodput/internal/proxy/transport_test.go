@@ -47,7 +47,7 @@ func TestTransportDoesNotQueue(t *testing.T) {
 // What a response must not lose on the way.
 func TestResponsesAreCopiedWithThePool(t *testing.T) {
 	w := start(t, backend(t, echo), nil)
-	forward := w.proxy.now.Load().classes[0].door.Next.(*httputil.ReverseProxy)
+	forward := w.proxy.now.Load().classes[0].carrier.next.(*httputil.ReverseProxy)
 	if forward.BufferPool == nil || len(forward.BufferPool.Get()) != bufferSize {
 		t.Error("response bodies are copied without the pool of buffers")
 	}

@@ -1,0 +1,163 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A flow is a stream in either direction or in both: server-sent events, a long download, a
+// call of gRPC. Its limits are those of the class: cut when nothing has moved for Idle, and
+// after Total. Before the header of the response the client is told (504); after it, it can
+// tell from an end that is none.
+//
+// What moves is seen where it is read from the client and where it is written to it, in
+// pieces of up to 32 KiB. So a client that takes a download more slowly than 32 KiB in Idle, with
+// everything on the way full, is idle: that is 546 B/s at 60 s.
+type flow struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	h1      bool
+	counts  *traffic
+	limits  limits
+	cancel  context.CancelFunc // what is on its way from the service
+
+	mu      sync.Mutex
+	started bool   // the header is on its way: nothing else can be said
+	over    ending // staying open: 0
+}
+
+// An ending is the limit at which a stream or a tunnel was cut.
+type ending uint8
+
+const (
+	open ending = iota
+	idled
+	expired
+	endings
+)
+
+// carry runs next with w and r as a flow.
+func (c *carrier) carry(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	f := &flow{
+		ResponseWriter: w, control: http.NewResponseController(w), h1: r.ProtoMajor == 1,
+		counts: c.traffic, cancel: cancel,
+	}
+	r = r.WithContext(ctx)
+	if r.Body != nil && r.Body != http.NoBody {
+		r.Body = &flowBody{ReadCloser: r.Body, flow: f}
+		if f.h1 {
+			// The answer may begin before the request has ended, as over HTTP/2. The rest
+			// of a body that nobody reads must not be taken for the next request.
+			if f.control.EnableFullDuplex() == nil {
+				w.Header().Set("Connection", "close")
+			}
+		}
+	}
+	f.limits.start(c.cfg.Idle, c.cfg.Total, f.cut)
+	defer f.end(c)
+	c.next.ServeHTTP(f, r)
+}
+
+// end stops the limits, and answers for a service that did not begin to in time.
+func (f *flow) end(c *carrier) {
+	f.limits.stop()
+	f.mu.Lock()
+	over, started := f.over, f.started
+	f.mu.Unlock()
+	if over == open || started {
+		return // a panic goes on
+	}
+	switch p := recover(); p {
+	case nil, http.ErrAbortHandler: // of ReverseProxy, for a request that was cancelled
+	default:
+		panic(p)
+	}
+	limit := c.cfg.Idle
+	if over == expired {
+		limit = c.cfg.Total
+	}
+	http.Error(f.ResponseWriter, fmt.Sprintf("goodput: the upstream has not begun to answer within %v", limit), http.StatusGatewayTimeout)
+}
+
+// cut ends what waits: for the service, for the client to send and for the client to take.
+func (f *flow) cut(e ending) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.over = e
+	f.counts.cut[e].Add(1)
+	f.cancel()
+	if f.h1 {
+		_ = f.control.SetReadDeadline(longAgo) // it fails for a connection that is closed
+	}
+	if f.started {
+		_ = f.control.SetWriteDeadline(longAgo)
+	}
+}
+
+// longAgo as a deadline ends what waits.
+var longAgo = time.Unix(1, 0)
+
+// Unwrap is for http.ResponseController.
+func (f *flow) Unwrap() http.ResponseWriter { return f.ResponseWriter }
+
+// WriteHeader passes the status on, unless 504 is to be it.
+func (f *flow) WriteHeader(status int) {
+	if f.start(status) {
+		f.ResponseWriter.WriteHeader(status)
+	}
+}
+
+// start reports whether the header may go out.
+func (f *flow) start(status int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.over != open && !f.started {
+		return false
+	}
+	f.started = f.started || status >= 200
+	return true
+}
+
+// Write passes bytes on.
+func (f *flow) Write(p []byte) (int, error) {
+	if !f.start(http.StatusOK) {
+		return 0, context.Canceled
+	}
+	n, err := f.ResponseWriter.Write(p)
+	if n > 0 {
+		f.limits.move()
+	}
+	return n, err
+}
+
+// A flowBody is what a client sends.
+type flowBody struct {
+	io.ReadCloser
+	flow    *flow
+	reading atomic.Int32
+}
+
+func (b *flowBody) Read(p []byte) (int, error) {
+	b.reading.Add(1)
+	n, err := b.ReadCloser.Read(p)
+	b.reading.Add(-1)
+	if n > 0 {
+		b.flow.limits.move()
+	}
+	return n, err
+}
+
+// Close ends a Read that waits: the body of HTTP/1 cannot be closed before.
+func (b *flowBody) Close() error {
+	if b.flow.h1 && b.reading.Load() > 0 {
+		_ = b.flow.control.SetReadDeadline(longAgo) // it fails for a connection that is closed
+	}
+	return b.ReadCloser.Close()
+}

@@ -1,0 +1,110 @@
+package proxy
+
+import (
+	"net/http"
+	"sync/atomic"
+
+	"github.com/goodput/goodput/cmd/goodput/internal/config"
+	"golang.org/x/net/http/httpguts"
+)
+
+// A carrier is between admission and ReverseProxy, and looks after what lasts: upgraded
+// connections in every class, and every request in those of streams and of connections.
+// A request of a class of requests costs it a comparison.
+//
+// In a class of connections nothing is limited one by one, so nothing waits, and a deadline
+// that a caller sends is as true behind us as it is before us: it passes as it came, and it
+// is not enforced. What bounds such requests is the connections that may be open, Idle and
+// Total, and MaxUpgraded, which is counted here because no limiter is asked.
+type carrier struct {
+	next    http.Handler
+	cfg     *config.Class
+	tunnels *tunnels
+	traffic *traffic
+	most    int64 // upgraded connections of a class of connections
+}
+
+// traffic is what a class counts here; it goes on over reloads.
+type traffic struct {
+	requests        atomic.Int64 // of streams and connections, upgraded ones included
+	tunnels         atomic.Int64
+	tunnelsEver     atomic.Uint64
+	upgrading       atomic.Int64 // of a class of connections: places taken
+	upgradesRefused atomic.Uint64
+	cut             [endings]atomic.Uint64
+}
+
+// trafficOf returns that of the class of the same name until now, or one of its own.
+func trafficOf(was *class) *traffic {
+	if was != nil {
+		return was.carrier.traffic
+	}
+	return new(traffic)
+}
+
+// Traffic is what lasts in one class: a snapshot.
+type Traffic struct {
+	Class    string
+	Mode     config.Mode
+	Requests int64 // in flight, of classes of streams and connections
+	Tunnels  int64 // upgraded connections that are open, of any class
+
+	TunnelsTotal    uint64 // upgraded ever
+	UpgradesRefused uint64 // for MaxUpgraded, of classes of connections: goodputhttp counts those of others
+	CutIdle         uint64 // streams and upgraded connections in which nothing had moved for Idle
+	CutTotal        uint64 // that lasted for Total
+}
+
+// Traffic returns the numbers of now, of each class in force.
+func (p *Proxy) Traffic() []Traffic {
+	var all []Traffic
+	for _, c := range p.now.Load().classes {
+		t := c.carrier.traffic
+		all = append(all, Traffic{
+			Class: c.cfg.Name, Mode: c.cfg.Mode, Requests: t.requests.Load(), Tunnels: t.tunnels.Load(),
+			TunnelsTotal: t.tunnelsEver.Load(), UpgradesRefused: t.upgradesRefused.Load(),
+			CutIdle: t.cut[idled].Load(), CutTotal: t.cut[expired].Load(),
+		})
+	}
+	return all
+}
+
+// ServeHTTP carries what was admitted.
+func (c *carrier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	upgrade := wantsUpgrade(r)
+	if c.cfg.Mode != config.Request {
+		c.traffic.requests.Add(1)
+		defer c.traffic.requests.Add(-1)
+	}
+	switch {
+	case upgrade:
+		if c.cfg.Mode == config.Connection {
+			defer c.traffic.upgrading.Add(-1) // ReverseProxy returns when the tunnel has ended
+			if c.traffic.upgrading.Add(1) > c.most {
+				c.traffic.upgradesRefused.Add(1)
+				tooManyUpgraded(w)
+				return
+			}
+		}
+		c.next.ServeHTTP(&upgradable{w, c, r}, r)
+	case c.cfg.Mode != config.Request:
+		c.carry(w, r)
+	default:
+		c.next.ServeHTTP(w, r)
+	}
+}
+
+// wantsUpgrade reports whether ReverseProxy would let r change its protocol.
+func wantsUpgrade(r *http.Request) bool {
+	return r.ProtoMajor == 1 && r.Header["Upgrade"] != nil &&
+		httpguts.HeaderValuesContainsToken(r.Header["Connection"], "Upgrade")
+}
+
+// tooManyUpgraded is what goodputhttp answers in the classes that have a limiter.
+// Connections last, so a second is the least that makes sense.
+func tooManyUpgraded(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Goodput-Rejected", "unavailable")
+	h.Set("Retry-After", "1")
+	http.Error(w, "As many connections are upgraded as may be. The request was not started. Try again later.", http.StatusServiceUnavailable)
+}
