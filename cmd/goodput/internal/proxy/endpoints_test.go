@@ -111,5 +111,8 @@ func (c *crowd) goodput(d time.Duration, load float64, beside bool) float64 {
 	to := lim.Stats()
 	done := float64(to.Outcomes[goodput.Completed] - from.Outcomes[goodput.Completed])
 	offered := float64(to.Arrivals - from.Arrivals + uint64(from.Running+from.Waiting))
+	if offered == 0 {
+		c.Fatal("nothing was offered to the healthy class")
+	}
 	return done / min(offered, capacity*took.Seconds())
 }
