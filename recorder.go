@@ -106,7 +106,7 @@ func (r *recorder) skips(n uint64) bool { return uint32(n)&r.mask.Load() != 0 }
 
 // note counts the end of a slot with outcome o at now. All work that is limited
 // counts in the time that slots are held; only completed and late work gives a
-// service sample. Without sample it gives neither.
+// service sample. Without sample it gives neither, and an unsampled slot only if it was refused.
 //
 // What the resource refused is counted whether it is timed or not. A refusal comes soon, so
 // one that is not timed is taken to have begun in the current epoch.
@@ -134,6 +134,9 @@ func (rec *recorder) note(s *Slot, o Outcome, now time.Duration, sample bool) {
 		}
 	}
 	quiet := rec.quiet(s.start, now)
+	if r.kind&unsampled != 0 {
+		sample, quiet = sample && r.kind&dropped != 0, 0
+	}
 	e := rec.epochs.Load()
 	p := rec.anyStripe()
 	p.mu.Lock()

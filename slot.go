@@ -71,6 +71,7 @@ const (
 	observed                    // runs whatever the shadow core decided
 	shadowRuns                  // and the shadow core admitted it at once
 	dropped                     // the resource refused it
+	unsampled                   // how long it takes says nothing
 )
 
 // plain is what a slot without a rare part has in its place.
@@ -145,6 +146,15 @@ func (s *Slot) Abandon() { s.finish(Abandoned, true) }
 // into something else: a connection that is upgraded lives for hours and says
 // nothing about the service time. It counts as completed or late.
 func (s *Slot) Detach() { s.finish(Completed, false) }
+
+// Unsampled says that the slot gives no sample of any kind, however it ends: for work that
+// lasts as long as its caller likes, such as a stream, and whose length says nothing of the
+// resource. Its outcome counts as ever, and so does what the resource refused.
+func (s *Slot) Unsampled() {
+	if s.of.l != nil {
+		s.part().kind |= unsampled
+	}
+}
 
 // Served says that the service sample ends now, as at the header of a response
 // whose body takes as long as the client likes to read. The slot is still held.

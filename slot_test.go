@@ -220,3 +220,44 @@ func TestVetReportsCopies(t *testing.T) {
 		}
 	}
 }
+
+// A slot that is unsampled gives no sample however it ends, and its outcome counts. What the
+// resource refused is a drop all the same.
+func TestUnsampled(t *testing.T) {
+	for _, c := range []struct {
+		end     func(*Slot)
+		want    Outcome
+		dropped uint64
+	}{
+		{(*Slot).Release, Completed, 0},
+		{(*Slot).Abandon, Abandoned, 0},
+		{func(s *Slot) { s.Fail(errors.New("broken")) }, Failed, 0},
+		{func(s *Slot) { s.Answered(); s.Release() }, Completed, 0},
+		{(*Slot).Dropped, Failed, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := fixed(1, 10)
+			var none Slot
+			none.Unsampled() // does nothing
+			slot, err := l.AcquireWork(context.Background(), Work{Deadline: time.Now().Add(time.Hour)}) // timed
+			if err != nil {
+				t.Fatal(err)
+			}
+			slot.Unsampled()
+			time.Sleep(time.Minute)
+			c.end(&slot)
+			slot.Unsampled()
+			time.Sleep(time.Second)
+			if again, ok := l.TryAcquire(); ok { // ends the window
+				again.Detach()
+			}
+			s := l.Stats()
+			if s.Outcomes[c.want] == 0 || s.Derivation.Samples != 0 || s.Dropped != c.dropped || s.InUse != 0 {
+				t.Errorf("%v: %d samples, %d drops, outcomes %v", c.want, s.Derivation.Samples, s.Dropped, s.Outcomes)
+			}
+			if rate := s.Derivation.Rate; rate > 0 && rate < 1 { // a hold of a minute is a sixtieth a second
+				t.Errorf("%v: a rate of %v from a hold that says nothing", c.want, rate)
+			}
+		})
+	}
+}

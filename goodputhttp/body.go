@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,10 +22,11 @@ import (
 //
 // What must not be read: a body announced by Expect: 100-continue, since the
 // first Read sends the 100; a gRPC stream and an HTTP/2 body of unknown length,
-// whose client may wait for an answer before it goes on; what follows an upgrade.
+// whose client may wait for an answer before it goes on; what follows an upgrade; what
+// belongs to a Stream.
 func (v *visit) mayPreread() bool {
 	r := v.r
-	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 || v.grpc ||
+	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 || v.grpc || v.server.Stream ||
 		len(r.Header["Expect"]) > 0 || v.place.state.Load() != placeNone {
 		return false
 	}
@@ -68,7 +70,7 @@ func (v *visit) preread(ctx context.Context, leave func()) (context.Context, boo
 	if t <= 0 {
 		return ctx, true // the deadline has passed: the limiter refuses it
 	}
-	v.body = &body{source: v.r.Body}
+	v.body = v.newBody()
 	b := ring(v.w, t)
 	err := v.fill()
 	// http.Server.ReadTimeout is a bell as well.
@@ -89,6 +91,9 @@ func (v *visit) preread(ctx context.Context, leave func()) (context.Context, boo
 		v.unread = false
 		v.body.end = io.EOF
 		return ctx, true
+	case v.body.cut.Load():
+		v.answer(largeBody, 0)
+		return ctx, false
 	case isTooLarge(err): // a http.MaxBytesReader around us: the handler answers
 		v.body.end = err
 		return ctx, true
@@ -169,7 +174,7 @@ func (v *visit) fill() error {
 			}
 			b.read = append(make([]byte, 0, grown), b.read...)
 		}
-		n, err := b.source.Read(b.read[len(b.read):cap(b.read)])
+		n, err := b.fetch(b.read[len(b.read):cap(b.read)])
 		b.read = b.read[:len(b.read)+n]
 		if err != nil {
 			return err
@@ -195,6 +200,49 @@ type body struct {
 	read   []byte
 	off    int
 	end    error // behind read; nil: source goes on
+
+	// A body of unknown length ends after most bytes; 0: it has no such bound.
+	most, taken int64
+	cut         atomic.Bool // it was longer
+	large       *atomic.Uint64
+}
+
+// newBody returns the body of the request, bounded by Server.MaxBody if its length is not
+// known: who declares more than that is answered at the door.
+func (v *visit) newBody() *body {
+	b := &body{source: v.r.Body}
+	if v.r.ContentLength < 0 {
+		b.most, b.large = v.server.MaxBody, &v.server.books().largeBodies
+	}
+	return b
+}
+
+// bound gives a request that nothing was read of a body that ends where it has to.
+func (v *visit) bound() {
+	if v.body == nil && v.server.MaxBody > 0 && v.r.ContentLength < 0 && v.r.Body != nil {
+		v.body = v.newBody()
+	}
+}
+
+// fetch reads from the source, one byte more than may be to know that there is one.
+func (b *body) fetch(p []byte) (int, error) {
+	if b.most == 0 {
+		return b.source.Read(p)
+	}
+	left := b.most - b.taken
+	if int64(len(p)) > left {
+		p = p[:left+1]
+	}
+	n, err := b.source.Read(p)
+	if int64(n) <= left {
+		b.taken += int64(n)
+		return n, err
+	}
+	b.taken = b.most
+	if b.cut.CompareAndSwap(false, true) {
+		b.large.Add(1)
+	}
+	return int(left), &http.MaxBytesError{Limit: b.most}
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -214,7 +262,7 @@ func (b *body) Read(p []byte) (int, error) {
 	if err != nil || len(p) == 0 {
 		return 0, err
 	}
-	return b.source.Read(p)
+	return b.fetch(p)
 }
 
 func (b *body) Close() error { return b.source.Close() }

@@ -43,6 +43,9 @@ var yes = []string{"true"} // its capacity is 1: who appends gets a copy
 // mark writes the markers of a refusal that is answered with status.
 func (v *visit) mark(h http.Header, f *refusal, status int) {
 	m := v.server.Markers
+	if m == 0 {
+		return
+	}
 	if m&EnvoyMarkers != 0 {
 		if f.aboutLoad() {
 			h[envoyOverloaded] = yes

@@ -112,8 +112,8 @@ func (p *pace) ring() {
 }
 
 // paces sets up both directions of a request that is about to run. The body of a
-// gRPC call may be a stream that is silent for hours; HTTP/1 has none such,
-// whatever the content type says, and nobody need be slow to take an answer.
+// gRPC call may be a stream that is silent for hours, and that of a Stream is one; HTTP/1
+// has no gRPC, whatever the content type says, and nobody need be slow to take an answer.
 func (w *response) paces() {
 	v := w.visit
 	allowed := or(v.server.SlowClient, DefaultSlowClient)
@@ -122,7 +122,7 @@ func (w *response) paces() {
 	}
 	control := http.NewResponseController(v.w)
 	w.writing.allowed = allowed
-	if !v.grpc || v.r.ProtoMajor == 1 {
+	if (!v.grpc || v.r.ProtoMajor == 1) && !v.server.Stream {
 		w.reading.allowed = allowed
 	}
 	w.reading.cut = func() {

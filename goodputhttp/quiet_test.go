@@ -95,7 +95,7 @@ func TestEndedFromAboveIsNoSuccess(t *testing.T) {
 func TestUpgradedStreamsAreNotPaced(t *testing.T) {
 	w := &response{visit: &visit{server: &Server{}}}
 	w.writing.allowed, w.writing.cut = -time.Hour, func() { t.Error("cut") }
-	w.detach()
+	w.upgrade()
 	w.writing.begin(0)
 	w.writing.ring()
 	if _, ok := Hold(context.WithValue(t.Context(), visitKey{}, &visit{run: w})); ok {

@@ -71,8 +71,11 @@ var refusals = map[goodput.Reason]*refusal{
 }
 
 var (
-	slowBody = &refusal{"slow_body", 408, "14", false, retryNever, "The body arrived too slowly. The request was not started."}
-	badBody  = &refusal{"bad_body", 400, "3", false, retryNever, "The body is malformed. The request was not started."}
+	// largeBody has the reason of a body that a limiter has no room for: the same one never fits.
+	largeBody = &refusal{"too_large", 413, "8", false, retryNever, "The body is longer than is allowed. The request was not started."}
+	cutBody   = &refusal{"too_large", 413, "8", false, retryNever, "The body is longer than is allowed. A part of the work may have been done."}
+	slowBody  = &refusal{"slow_body", 408, "14", false, retryNever, "The body arrived too slowly. The request was not started."}
+	badBody   = &refusal{"bad_body", 400, "3", false, retryNever, "The body is malformed. The request was not started."}
 )
 
 // noPlace is the refusal of an upgrade for Server.MaxUpgraded: there is no
@@ -102,7 +105,18 @@ func (v *visit) refuse(err error) {
 	if f.again == retryAfter {
 		after = retryIn(rej, v.grpc)
 	}
+	if v.server.ServerTiming {
+		timing(v.w.Header(), rej.Waited)
+	}
 	v.answer(f, after)
+}
+
+// timing says in Server-Timing (W3C) how long a request waited for a slot. What the header
+// has of others stays.
+func timing(h http.Header, waited time.Duration) {
+	const name = "Server-Timing"
+	ms := float64(waited) / float64(time.Millisecond)
+	h[name] = append(h[name], "queue;dur="+strconv.FormatFloat(ms, 'f', 1, 64))
 }
 
 // Header values that never change, so that a refusal does not allocate them.
@@ -167,6 +181,7 @@ func (v *visit) answerHTTP(h http.Header, f *refusal, after time.Duration) {
 		seconds := max(after/time.Second, 1) // Jittered gives whole ones
 		h["Retry-After"] = []string{strconv.Itoa(int(seconds))}
 	}
+	v.mark(h, f, status)
 	text, kind := f.text+"\n", plainText
 	if wantsProblem(v.r.Header) {
 		text, kind = f.problem(status), problemJSON
@@ -205,6 +220,7 @@ func (v *visit) answerGRPC(h http.Header, f *refusal, after time.Duration) {
 		kind = v.r.Header["Content-Type"]
 	}
 	h["Content-Type"] = kind
+	v.mark(h, f, http.StatusOK)
 	h["Grpc-Status"] = []string{code}
 	h["Grpc-Message"] = []string{f.text} // printable ASCII without %, so nothing to encode
 	switch f.again {

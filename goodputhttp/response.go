@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync"
 
 	"github.com/goodput/goodput"
 )
@@ -25,6 +26,7 @@ type response struct {
 	written             int64
 	status              int  // of the final header; 0 before it
 	detached            bool // upgraded: the slot is back
+	upgraded            bool // of a Stream: the slot is held on
 	shed                bool // the answer is a refusal by somebody further down
 }
 
@@ -33,6 +35,7 @@ var (
 	errPanicked = errors.New("goodputhttp: the handler panicked")
 	errAborted  = errors.New("goodputhttp: the response was cut off")
 	errShed     = errors.New("goodputhttp: refused further down")
+	errLarge    = errors.New("goodputhttp: the body is longer than Server.MaxBody")
 )
 
 // failedStatus is the error of a response with a status of 500 or more, or of a
@@ -47,6 +50,9 @@ func (w *response) serve(ctx context.Context) {
 	r := v.r.WithContext(w.slot.Context(ctx)) // what it says to be Downstream is not its own time
 	v.run = w
 	w.holds.held, w.holds.slot = &v.server.books().held, &w.slot
+	if v.server.Stream {
+		w.slot.Unsampled()
+	}
 	w.paces()
 	if v.body != nil {
 		r.Body = v.body
@@ -79,8 +85,15 @@ func (w *response) serve(ctx context.Context) {
 func (w *response) end(ctx context.Context) {
 	switch {
 	case w.detached:
+	case w.upgraded:
+		w.release()
 	case w.visit.left(ctx):
 		w.abandon()
+	case w.visit.body != nil && w.visit.body.cut.Load():
+		if w.status == 0 {
+			w.visit.write(cutBody, 0)
+		}
+		w.fail(errLarge)
 	case w.shed, w.holds.isDropped():
 		w.fail(errShed)
 	case ctx.Err() != nil:
@@ -101,6 +114,8 @@ func (w *response) end(ctx context.Context) {
 func (w *response) endAborted(ctx context.Context) {
 	switch {
 	case w.detached:
+	case w.upgraded:
+		w.release()
 	case w.visit.left(ctx):
 		w.abandon()
 	case ctx.Err() != nil:
@@ -159,8 +174,11 @@ func (w *response) header(status int) {
 	v := w.visit
 	if status == http.StatusSwitchingProtocols || (v.r.Method == http.MethodConnect && status < 300) {
 		v.place.enter(v.server.maxUpgraded()) // reserved at the door
-		w.detach()
+		w.upgrade()
 		return
+	}
+	if v.server.ServerTiming {
+		timing(w.ResponseWriter.Header(), w.slot.Waited())
 	}
 	if h := w.ResponseWriter.Header(); (status >= 400 || v.grpc && w.grpcFailed()) && isShed(h) {
 		w.shed = true
@@ -169,17 +187,34 @@ func (w *response) header(status int) {
 			w.holds.drop()
 		}
 	}
-	w.holds.write((*goodput.Slot).Served)
+	w.begun()
 }
 
-func (w *response) detach() {
-	if !w.detached {
-		w.detached = true
-		w.holds.none()
-		w.stopPaces()        // it may be silent for hours
-		w.visit.watch.stop() // the connection is the handler's now, half-closed or not
-		w.slot.Detach()
+// begun says that the response has begun.
+func (w *response) begun() {
+	if w.visit.server.Stream {
+		w.holds.write((*goodput.Slot).Answered) // it is in time or not as of now
+	} else {
+		w.holds.write((*goodput.Slot).Served)
 	}
+}
+
+// upgrade says that the connection is the handler's now, half-closed or not, and may be
+// silent for hours. The slot is given back, or held to its end by a Stream.
+func (w *response) upgrade() {
+	if w.detached || w.upgraded {
+		return
+	}
+	w.stopPaces()
+	w.visit.watch.stop()
+	if w.visit.server.Stream {
+		w.upgraded = true
+		w.begun()
+		return
+	}
+	w.detached = true
+	w.holds.none()
+	w.slot.Detach()
 }
 
 // isShed reports whether h belongs to a refusal of an overloaded service, by
@@ -190,8 +225,8 @@ func (w *response) detach() {
 // A plain 503 or 429 has none: it is the handler's own answer, and may mean that something
 // is broken, or that a caller has used up what its plan allows.
 func isShed(h http.Header) bool {
-	return len(h[rejectedHeader]) > 0 || len(h["X-Envoy-Overloaded"]) > 0 ||
-		len(h["Finagle-Http-Nack"]) > 0 || len(h["Finagle-Http-Nonretryable-Nack"]) > 0 || len(h["Admission-Control"]) > 0
+	return len(h[rejectedHeader]) > 0 || len(h[envoyOverloaded]) > 0 ||
+		len(h[finagleNack]) > 0 || len(h[finagleNever]) > 0 || len(h[skipperShed]) > 0
 }
 
 // Unwrap is for http.ResponseController.
@@ -249,9 +284,14 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return conn, buf, err // the place is left when ServeHTTP returns
 	}
-	w.detach()
+	w.upgrade()
 	if place.state.CompareAndSwap(placeOpen, placeHijacked) {
-		conn = place.counted(conn)
+		gone := place.close
+		if w.upgraded && w.holds.add() {
+			release := sync.OnceFunc(w.holds.done)
+			gone = func() { place.close(); release() }
+		}
+		conn = counted(conn, gone)
 	}
 	return conn, buf, nil
 }

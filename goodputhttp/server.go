@@ -210,6 +210,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	v := s.visit(w, r)
 	defer v.place.leave()
+	if s.MaxBody > 0 && r.ContentLength > s.MaxBody {
+		s.books().largeBodies.Add(1)
+		v.answer(largeBody, 0)
+		return
+	}
 	if wantsUpgrade(r) && !v.place.reserve(s.maxUpgraded()) {
 		v.refuse(noPlace(lim))
 		return
@@ -224,6 +229,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	v.bound()
 	if work.Bytes == 0 && v.body != nil {
 		work.Bytes = int64(len(v.body.read))
 	}

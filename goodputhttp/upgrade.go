@@ -13,7 +13,7 @@ import (
 // does its work in bursts. As the holder of a slot it would block the limit,
 // and as a service time it would poison the estimate. So it gives its slot back
 // when the upgrade succeeds, and is counted among the open connections instead,
-// until it is closed.
+// until it is closed. A Server with Stream bounds just that, so there it is both.
 type upgrades struct {
 	places         atomic.Int64 // open, or being negotiated
 	open           atomic.Int64
@@ -101,45 +101,45 @@ func wantsUpgrade(r *http.Request) bool {
 	return false
 }
 
-// counted returns conn with a Close that gives up the place. The two types that
+// counted returns conn with a Close that calls gone, each time. The two types that
 // net/http hands out keep all their methods: CloseWrite for a half-close, and
 // ReadFrom, with which io.Copy moves bytes within the kernel.
-func (p *place) counted(conn net.Conn) net.Conn {
+func counted(conn net.Conn, gone func()) net.Conn {
 	switch c := conn.(type) {
 	case *net.TCPConn:
-		return &tcpConn{c, p}
+		return &tcpConn{c, gone}
 	case *tls.Conn:
-		return &tlsConn{c, p}
+		return &tlsConn{c, gone}
 	}
-	return &otherConn{conn, p}
+	return &otherConn{conn, gone}
 }
 
 type tcpConn struct {
 	*net.TCPConn
-	place *place
+	gone func()
 }
 
 func (c *tcpConn) Close() error {
-	c.place.close()
+	c.gone()
 	return c.TCPConn.Close()
 }
 
 type tlsConn struct {
 	*tls.Conn
-	place *place
+	gone func()
 }
 
 func (c *tlsConn) Close() error {
-	c.place.close()
+	c.gone()
 	return c.Conn.Close()
 }
 
 type otherConn struct {
 	net.Conn
-	place *place
+	gone func()
 }
 
 func (c *otherConn) Close() error {
-	c.place.close()
+	c.gone()
 	return c.Conn.Close()
 }
