@@ -122,6 +122,16 @@ func (m *Match) Covers(o *Match) bool {
 		all(m.Methods, o.Methods, same) && all(m.ContentTypes, o.ContentTypes, typeCovers)
 }
 
+// Empty reports whether m takes every request.
+func (m *Match) Empty() bool {
+	return len(m.Hosts)+len(m.Paths)+len(m.Methods)+len(m.Headers)+len(m.ContentTypes) == 0
+}
+
+// grpc reports whether m takes gRPC and nothing else.
+func (m *Match) grpc() bool {
+	return len(m.ContentTypes) > 0 && !slices.ContainsFunc(m.ContentTypes, func(t string) bool { return !typeCovers("application/grpc", t) })
+}
+
 func hostCovers(a, b string) bool {
 	domain, wild := strings.CutPrefix(a, "*")
 	return a == b || wild && strings.HasSuffix(strings.TrimPrefix(b, "*"), domain)

@@ -78,6 +78,7 @@ func (r *reader) read() {
 	m.Done()
 	for _, k := range r.classes {
 		r.contradictions(k)
+		r.cfg.Classes = append(r.cfg.Classes, *k.Class)
 	}
 	r.among()
 }
@@ -105,9 +106,8 @@ func (r *reader) several(list strictyaml.Node) {
 		}
 	}
 	for _, n := range list.List(maxClasses) {
-		m := n.Map()
-		name := m.Need("name", "search")
-		r.class(m.Over(defaults), label(name))
+		m := n.Map().Over(defaults)
+		r.class(m, label(m.Need("name", "search")))
 		m.Done()
 	}
 }

@@ -28,9 +28,8 @@ func TestSmallestFile(t *testing.T) {
 	}
 }
 
-// A file with everything, whose values stand where they belong.
-func TestWholeFile(t *testing.T) {
-	cfg, err := Read("f", []byte(`version: 1
+// everything is a file with what there is beside the limiters themselves.
+const everything = `version: 1
 listen:
   - ":8080"
   - {address: "unix:/run/goodput.sock", protocols: http1, backlog: 100, max_connections: 1000, pause_accepts: 10ms}
@@ -86,7 +85,11 @@ classes:
     upstream: report
     objective: 2s
     slow_client: none
-`))
+`
+
+// A file with everything, whose values stand where they belong.
+func TestWholeFile(t *testing.T) {
+	cfg, err := Read("f", []byte(everything))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func (r *reader) upstream(n strictyaml.Node, name string) {
 	u.Name = name
 	if n.IsMap() {
 		m := n.Map()
-		r.servers(m.Need("servers", "[http://127.0.0.1:9000]"), &u)
+		r.servers(m.Need("servers", `["http://127.0.0.1:9000"]`), &u)
 		upstreamKeys(m, &u)
 		m.Done()
 	} else {

@@ -82,6 +82,26 @@ var refused = map[token.Type]string{
 	token.MappingKeyType: "a complex key (?): keys are words",
 }
 
+// glued reports whether what follows a colon is part of a text with it, as in
+// {servers: [http://127.0.0.1:9000]}: the lexer takes it for a key there, and in other places
+// for text.
+func (f *File) glued(t *token.Token) bool {
+	before, next, line := t.Prev, t.Next, f.lines[t.Position.Line-1]
+	if before == nil || next == nil || t.Position.Column >= len(line) {
+		return false
+	}
+	switch before.Type {
+	case token.SingleQuoteType, token.DoubleQuoteType:
+		return false // as JSON has it
+	}
+	switch next.Type {
+	case token.SequenceStartType, token.MappingStartType, token.CollectEntryType, token.SequenceEndType, token.MappingEndType, token.CommentType:
+		return false
+	}
+	behind := line[t.Position.Column]
+	return behind != ' ' && behind != '\t'
+}
+
 // checkTokens refuses what would be expensive to parse, or surprising.
 func (f *File) checkTokens(tokens token.Tokens) {
 	var keys, depth, entries, line int
@@ -102,6 +122,9 @@ func (f *File) checkTokens(tokens token.Tokens) {
 			}
 		case token.MappingValueType:
 			keys++
+			if f.glued(t) {
+				f.fail(at, "a colon without a space behind it: put the text around it in quotes, or a space behind it")
+			}
 		case token.SequenceEntryType:
 			entries++
 			if at.line > item.Line && at.column <= item.Column {

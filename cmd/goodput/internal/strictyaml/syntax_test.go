@@ -38,6 +38,8 @@ func TestSyntax(t *testing.T) {
 		{"open mapping", "a: {b: 1\n", "this is not YAML: the { is not closed"},
 		{"open quote", "a: \"x\n", "f:1:4: this is not YAML: the quote is not closed"},
 		{"key in a value", "a: b: c\n", "f:1:4: this is not YAML: a key where none can be"},
+		{"colon in a text", "a: {b: [http://h:1/x]}\n", "f:1:17: a colon without a space behind it: put the text around it in quotes, or a space behind it"},
+		{"colon in an address", "a: {b: [::1]}\n", "f:1:9: a colon without a space"},
 		{"no key", "a: 1\nb\n", "f:2:1: this is not YAML: no key"},
 		{"deep brackets", "a: " + strings.Repeat("[", 500_000), "nested more than 32 deep"},
 		{"deep braces", "a: " + strings.Repeat("{a: ", 9_000), "nested more than 32 deep"},
