@@ -104,8 +104,10 @@ type Upstream struct {
 	MaxAbsence time.Duration
 
 	// Forward is the header that tells the server how much time is left of a request
-	// whose caller used none: see goodputhttp. "none" tells nothing.
+	// whose caller used none: see goodputhttp. "none" tells nothing, "" as there.
 	Forward string
+	// ForwardOnly writes Forward in place of what the caller used.
+	ForwardOnly bool
 }
 
 // A Server is one address of a service.
@@ -157,6 +159,8 @@ type Class struct {
 
 	// DeadlineHeaders are read beside those of goodputhttp.
 	DeadlineHeaders []DeadlineHeader
+	// TrustDeadline are peers whose headers may say more than DeadlineCap.
+	TrustDeadline []netip.Prefix
 	// HopMargin is taken off what is forwarded, for the way there and back.
 	HopMargin time.Duration
 
@@ -170,6 +174,8 @@ type Class struct {
 
 	OverloadStatus int      // 503 or 429
 	Markers        []string // envoy, finagle: what refusals carry beside Goodput-Rejected
+
+	ServerTiming bool // every answer says how long its request waited
 
 	MaxBody     int64         // bytes of a request body; beyond it 413. 0: any
 	MaxUpgraded int           // connections that are upgraded at once

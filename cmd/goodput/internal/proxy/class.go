@@ -22,10 +22,10 @@ type class struct {
 	pool    *upstream.Pool
 }
 
-// class returns cfg as a class whose limiter is lim. was is the class of the same name
+// class returns cfg as a class that has no limiter yet. was is the class of the same name
 // until now, if there is one.
-func (p *Proxy) class(cfg *config.Class, t *table, lim *goodput.Limiter, was *class) *class {
-	c := &class{cfg: cfg, matches: match(cfg.Match), lim: lim, pool: t.pools[cfg.Upstream]}
+func (p *Proxy) class(cfg *config.Class, t *table, was *class) *class {
+	c := &class{cfg: cfg, matches: match(cfg.Match), pool: t.pools[cfg.Upstream]}
 	var back http.RoundTripper = c.pool
 	if cfg.Finish > 0 {
 		back = &finisher{back, cfg.Finish}
@@ -44,23 +44,76 @@ func (p *Proxy) class(cfg *config.Class, t *table, lim *goodput.Limiter, was *cl
 		},
 		cfg: cfg, tunnels: &p.tunnels, traffic: trafficOf(was), most: int64(c.maxUpgraded()),
 	}
-	c.door = &goodputhttp.Server{
+	c.door = t.door(c)
+	if was != nil {
+		c.door.Succeed(was.door)
+	}
+	return c
+}
+
+// door returns what admits the requests of a class.
+func (t *table) door(c *class) *goodputhttp.Server {
+	cfg, up := c.cfg, t.upstream(c.cfg.Upstream)
+	s := &goodputhttp.Server{
 		Limiter:        func(*http.Request) *goodput.Limiter { return c.lim },
 		Next:           c.carrier,
 		Stream:         cfg.Mode == config.Stream,
 		Deadline:       cfg.Deadline,
 		DeadlineCap:    cfg.DeadlineCap,
+		HopMargin:      cfg.HopMargin,
+		Forward:        dialect(up.Forward),
+		ForwardOnly:    up.ForwardOnly,
+		ForwardStart:   true,
 		MaxBuffered:    cfg.Limiter.MaxBytes,
+		MaxBody:        cfg.MaxBody,
 		MaxUpgraded:    cfg.MaxUpgraded,
 		SlowClient:     cfg.SlowClient,
 		OverloadStatus: cfg.OverloadStatus,
+		Markers:        markers(cfg.Markers),
+		ServerTiming:   cfg.ServerTiming,
 		Work:           t.work(cfg),
 		Exempt:         exempt(cfg.Exempt, goodputhttp.Probe),
 	}
-	if was != nil {
-		c.door.Succeed(was.door)
+	for _, h := range cfg.DeadlineHeaders {
+		s.DeadlineHeaders = append(s.DeadlineHeaders, goodputhttp.DeadlineHeader{Name: h.Name, Format: goodputhttp.DeadlineFormat(h.Format)})
 	}
-	return c
+	if len(t.cfg.TrustedProxies) > 0 {
+		s.Trusted = func(r *http.Request) bool { return among(t.cfg.TrustedProxies, r.RemoteAddr) }
+	}
+	if len(cfg.TrustDeadline) > 0 {
+		s.Extends = func(r *http.Request) bool { return among(cfg.TrustDeadline, r.RemoteAddr) }
+	}
+	return s
+}
+
+// dialect is how a server is told of the time that is left, by the name of a header.
+func dialect(header string) goodputhttp.Dialect {
+	switch http.CanonicalHeaderKey(header) {
+	case "Grpc-Timeout":
+		return goodputhttp.DialectGRPC
+	case "Connect-Timeout-Ms":
+		return goodputhttp.DialectConnect
+	case "X-Envoy-Expected-Rq-Timeout-Ms":
+		return goodputhttp.DialectEnvoy
+	case "Expect-Within":
+		return goodputhttp.DialectSeconds
+	case "None":
+		return goodputhttp.DialectNone
+	}
+	return goodputhttp.DialectOfCaller
+}
+
+// markers are those of a file in the terms of goodputhttp.
+func markers(names []string) (set goodputhttp.Markers) {
+	for _, name := range names {
+		switch name {
+		case "envoy":
+			set |= goodputhttp.EnvoyMarkers
+		case "finagle":
+			set |= goodputhttp.FinagleMarkers
+		}
+	}
+	return set
 }
 
 // maxUpgraded is how many connections of the class may be upgraded at once.

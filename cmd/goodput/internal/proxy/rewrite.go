@@ -52,12 +52,16 @@ func keep(r *httputil.ProxyRequest, name string) {
 }
 
 // trusts reports whether a peer is a trusted proxy.
-func (t *table) trusts(remote string) bool {
-	if len(t.cfg.TrustedProxies) == 0 {
+func (t *table) trusts(remote string) bool { return among(t.cfg.TrustedProxies, remote) }
+
+// among reports whether a peer is in one of the ranges. Who has no address, on a unix socket,
+// is in none.
+func among(ranges []netip.Prefix, remote string) bool {
+	if len(ranges) == 0 {
 		return false
 	}
 	peer, err := netip.ParseAddrPort(remote)
-	return err == nil && contains(t.cfg.TrustedProxies, plain(peer.Addr())) // a unix socket has no address: nobody to trust
+	return err == nil && contains(ranges, plain(peer.Addr()))
 }
 
 // A clientBody remembers that the client's body, not the service, broke a

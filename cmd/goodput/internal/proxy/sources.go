@@ -14,8 +14,12 @@ import (
 // The context of a request that arrived here has no deadline of its own.
 var deadlineSources = [...]string{
 	"Grpc-Timeout", "Connect-Timeout-Ms", "X-Envoy-Expected-Rq-Timeout-Ms", "Expect-Within",
+	"configured", // one of the headers that a class reads beside those
 	"default", "cap", "none",
 }
+
+// configured is where headers are counted that an operator has named.
+const configured = 4
 
 // sources counts requests by what set their deadline.
 type sources [len(deadlineSources)]atomic.Uint64
@@ -31,6 +35,7 @@ func (s *sources) count(source string) {
 			return
 		}
 	}
+	s[configured].Add(1)
 }
 
 // Deadlines returns how many requests were forwarded, by what set their

@@ -60,6 +60,16 @@ func (t *table) class(r *http.Request) *class {
 	return t.classes[last]
 }
 
+// upstream returns the configuration of the upstream of that name, which is there.
+func (t *table) upstream(name string) *config.Upstream {
+	for i := range t.cfg.Upstreams {
+		if t.cfg.Upstreams[i].Name == name {
+			return &t.cfg.Upstreams[i]
+		}
+	}
+	panic("proxy: no upstream " + name)
+}
+
 // find returns the class of that name, in force or gone, or nil.
 func (t *table) find(name string) *class {
 	for _, c := range t.all() {
@@ -109,13 +119,17 @@ func (p *Proxy) Reconfigure(cfg *config.Config) error {
 		t.pools[u.Name] = pool
 	}
 	for i := range cfg.Classes {
-		c := &cfg.Classes[i]
-		was := old.find(c.Name)
-		lim, err := p.limiter(c, was)
-		if err != nil {
-			return fmt.Errorf("class %q: %w", c.Name, err)
+		c := p.class(&cfg.Classes[i], t, old.find(cfg.Classes[i].Name))
+		if err := c.door.Validate(); err != nil {
+			return fmt.Errorf("class %q: %w", c.cfg.Name, err)
 		}
-		t.classes = append(t.classes, p.class(c, t, lim, was))
+		t.classes = append(t.classes, c)
+	}
+	for _, c := range t.classes {
+		var err error
+		if c.lim, err = p.limiter(c.cfg, old.find(c.cfg.Name)); err != nil {
+			return fmt.Errorf("class %q: %w", c.cfg.Name, err)
+		}
 	}
 	t.leave(old)
 	p.now.Store(t)
