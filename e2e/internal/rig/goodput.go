@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,10 +29,23 @@ type Proxy struct {
 // Protect starts goodput in front of upstream.
 func Protect(t testing.TB, upstream string, args ...string) *Proxy {
 	t.Helper()
-	args = append([]string{
+	return Serve(t, append([]string{
 		"serve", "--upstream", upstream, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json",
-	}, args...)
-	p := &Proxy{Process: run(t, "goodput", exec.Command(build(t, "E2E_PROGRAM", "../cmd/goodput"), args...), syscall.SIGKILL)}
+	}, args...)...)
+}
+
+// ProtectBy starts goodput with a policy, the text of a file. Its listener is 127.0.0.1:0.
+func ProtectBy(t testing.TB, policy string, args ...string) *Proxy {
+	t.Helper()
+	return Serve(t, append([]string{
+		"serve", "--config", File(t, "goodput.yaml", policy), "--admin", "127.0.0.1:0", "--log-format", "json",
+	}, args...)...)
+}
+
+// Serve starts goodput with these arguments, in which its log is JSON.
+func Serve(t testing.TB, args ...string) *Proxy {
+	t.Helper()
+	p := &Proxy{Process: run(t, "goodput", exec.Command(Program(t), args...), syscall.SIGKILL)}
 	err := p.line(10*time.Second, func(l string) bool {
 		var e struct{ Msg, Addr, Admin string }
 		if json.Unmarshal([]byte(l), &e) != nil || e.Msg != "serving" {
@@ -42,6 +58,23 @@ func Protect(t testing.TB, upstream string, args ...string) *Proxy {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// Program returns the path of goodput.
+func Program(t testing.TB) string {
+	t.Helper()
+	_, self, _, _ := runtime.Caller(0)
+	return build(t, "E2E_PROGRAM", filepath.Join(filepath.Dir(self), "../../../cmd/goodput"))
+}
+
+// File writes a file for the length of a test and returns its path.
+func File(t testing.TB, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // URL returns where the data path is.
