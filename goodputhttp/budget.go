@@ -19,9 +19,9 @@ type Budget struct {
 
 	given, came headers
 	grpc        bool
-	stamped     bool      // a trusted hop has said when it arrived
-	server      *Server   // that read it; nil: none did
-	arrived     time.Time // when the request entered the system, as far as the server knows
+	stamped     bool    // a trusted hop has said when it arrived
+	server      *Server // that read it; nil: none did
+	arrived     int64   // when the request entered the system: milliseconds since 1970, if stamped or the server tells others
 }
 
 // headers is a set of those in which deadlines come: bit i is header i of dialects, and
@@ -92,25 +92,29 @@ func (b *Budget) readFurther(s *Server, h http.Header, start, now time.Time) {
 // of its headers, its context and the cap; the default if none of the first two
 // says anything.
 func (s *Server) budget(r *http.Request, now time.Time, grpc bool) Budget {
-	b := Budget{grpc: grpc, server: s, arrived: now}
+	b := Budget{grpc: grpc, server: s}
+	start := now
 	if s.Trusted != nil && s.Trusted(r) {
 		if age := s.books().age(r.Header, now); age > 0 {
-			b.arrived, b.stamped = now.Add(-age), true
+			start, b.stamped = now.Add(-age), true
 		}
 	}
-	b.read(r.Header, b.arrived, &s.books().deadlineErrors)
+	if b.stamped || s.ForwardStart {
+		b.arrived = start.UnixMilli()
+	}
+	b.read(r.Header, start, &s.books().deadlineErrors)
 	if len(s.DeadlineHeaders) > 0 {
-		b.readFurther(s, r.Header, b.arrived, now)
+		b.readFurther(s, r.Header, start, now)
 	}
 	if deadline, ok := r.Context().Deadline(); ok {
 		b.shorten(deadline, "context")
 	}
 	said := !b.Deadline.IsZero()
 	if !said && s.Deadline > 0 {
-		b.shorten(b.arrived.Add(s.Deadline), "default")
+		b.shorten(start.Add(s.Deadline), "default")
 	}
 	if s.DeadlineCap > 0 && !(said && s.Extends != nil && s.Extends(r)) {
-		b.shorten(b.arrived.Add(s.DeadlineCap), "cap")
+		b.shorten(start.Add(s.DeadlineCap), "cap")
 	}
 	return b
 }

@@ -289,7 +289,10 @@ func (v *visit) work() goodput.Work {
 		work.User = v.server.User(v.r)
 	}
 	if work.Arrival.IsZero() && v.budget.stamped {
-		work.Arrival = v.budget.arrived
+		// An instant of the wall clock, read a moment ago. As a distance from now it has a
+		// monotonic reading, and waits as long as it waits.
+		now := time.Now()
+		work.Arrival = now.Add(time.UnixMilli(v.budget.arrived).Sub(now))
 	}
 	if work.Attempt == 0 {
 		work.Attempt = priorAttempts(v.r.Header, v.grpc) + 1
