@@ -5,6 +5,7 @@
 //	goodput plan     how deep a queue may be, and what an overload does to it
 //	goodput simulate scenarios through the same code in virtual time
 //	goodput replay   access logs through it: what yesterday would have been
+//	goodput check    what is wrong with a policy file, and what it comes to
 //	goodput version
 //
 // Exit codes: 0 done, also after a graceful SIGTERM; 1 failed at run time;
@@ -41,6 +42,7 @@ type program struct {
 	Plan     planCmd     `cmd:"" help:"Compute the depth of a queue, and what an overload does to it, before it happens."`
 	Simulate simulateCmd `cmd:"" help:"Play scenarios through the same code in virtual time, beside what others do."`
 	Replay   replayCmd   `cmd:"" help:"Play the arrivals of access logs through policies: what yesterday would have been."`
+	Check    checkCmd    `cmd:"" help:"Say what is wrong with policy files, and what they come to: the depths, with their arithmetic."`
 	Version  versionCmd  `cmd:"" help:"Print version, revision and Go version."`
 }
 

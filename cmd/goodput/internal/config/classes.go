@@ -53,6 +53,11 @@ func (r *reader) class(m *strictyaml.Map, name string) {
 	if c.Upstream == "" && len(r.cfg.Upstreams) == 1 {
 		c.Upstream = r.cfg.Upstreams[0].Name
 	}
+	for _, u := range r.cfg.Upstreams {
+		if u.Name == c.Upstream {
+			c.Limiter.MaxAbsence = u.MaxAbsence
+		}
+	}
 	c.Limiter.Name = c.Name
 	k.sound = m.Sound()
 	r.classes = append(r.classes, k)

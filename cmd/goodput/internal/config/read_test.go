@@ -21,6 +21,7 @@ func TestSmallestFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := One(&url.URL{Scheme: "http", Host: "127.0.0.1:9000"})
+	want.Classes[0].Limiter.MaxAbsence = DefaultMaxAbsence
 	want.Classes[0].Limiter.Limit, want.Classes[0].Limiter.Objective = limit.Auto{}, 400*time.Millisecond
 	want.Source, want.SHA256 = "f.yaml", cfg.SHA256
 	if !reflect.DeepEqual(cfg, want) || len(cfg.SHA256) != 64 {
@@ -117,7 +118,7 @@ func TestWholeFile(t *testing.T) {
 					Hosts: []string{"api.example.com", "*.example.org"}, Paths: []string{"/search"}, Methods: []string{"GET", "HEAD"},
 					Headers: []Header{{"X-Plan", "pro"}, {"X-Beta", ""}}, ContentTypes: []string{"application/json"},
 				},
-				Limiter:  goodput.Config{Name: "search", Limit: limit.Fixed(60), Objective: 400 * time.Millisecond, Observe: true, Tenants: &goodput.Tenants{}},
+				Limiter:  goodput.Config{Name: "search", Limit: limit.Fixed(60), Objective: 400 * time.Millisecond, Observe: true, Tenants: &goodput.Tenants{}, MaxAbsence: 3 * time.Second},
 				Deadline: time.Second, DeadlineCap: 10 * time.Second, DeadlineHeaders: []DeadlineHeader{{"X-Server-Timeout", "s"}}, HopMargin: 5 * time.Millisecond,
 				Tenant: Key{From: Named, Header: "X-Tenant"}, User: Key{From: Address, V4: 24, V6: 56},
 				Priority: Priority{goodput.Sheddable, "X-Priority"}, Cost: Amount{Fixed: 1, Header: "X-Cost", Most: 8}, Size: Amount{Per: 64 << 10},
@@ -126,11 +127,11 @@ func TestWholeFile(t *testing.T) {
 			},
 			{
 				Name: "events", Upstream: "app", Mode: Stream, Match: Match{Paths: []string{"/events"}},
-				Limiter: goodput.Config{Name: "events", Limit: limit.Fixed(20), Objective: 400 * time.Millisecond, Depth: goodput.NoQueue},
+				Limiter: goodput.Config{Name: "events", Limit: limit.Fixed(20), Objective: 400 * time.Millisecond, Depth: goodput.NoQueue, MaxAbsence: 3 * time.Second},
 			},
 			{
 				Name: "rest", Upstream: "report", SlowClient: -1,
-				Limiter: goodput.Config{Name: "rest", Limit: limit.Auto{}, Objective: 2 * time.Second},
+				Limiter: goodput.Config{Name: "rest", Limit: limit.Auto{}, Objective: 2 * time.Second, MaxAbsence: DefaultMaxAbsence},
 			},
 		},
 	}

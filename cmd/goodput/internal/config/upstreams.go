@@ -110,7 +110,7 @@ func upstreamKeys(m *strictyaml.Map, u *Upstream) {
 	}
 	set(&u.Failures, m.Get("failures"), whole(1, maxFailures))
 	set(&u.SlowStart, m.Get("slow_start"), span(0, maxSlowStart))
-	set(&u.MaxAbsence, m.Get("max_absence"), span(0, longest))
+	set(&u.MaxAbsence, m.Get("max_absence"), span(shortest, longest))
 	set(&u.Forward, m.Get("forward"), func(n strictyaml.Node) string {
 		if n.Raw() == "none" {
 			return "none"
