@@ -26,8 +26,9 @@ type Result struct {
 	Quick   float64 `json:"ratio_400ms"`
 	P50     float64 `json:"p50_ms"` // of who got a slot, from due; given up counts as the deadline
 	P99     float64 `json:"p99_ms"`
-	Refused float64 `json:"refused_share"` // of what was offered
-	Late    float64 `json:"late_share"`    // of what was offered
+	Refused float64 `json:"refused_share"`  // of what was offered
+	Late    float64 `json:"late_share"`     // of what was offered
+	No      float64 `json:"refusal_p50_ms"` // until a refused one knew, from due
 
 	Limit  *float64 `json:"limit_mean,omitempty"`      // over the run
 	Spread *float64 `json:"limit_deviation,omitempty"` // standard, of half-second means in the second half of the last phase
@@ -69,7 +70,7 @@ func (t *tally) result(contestant string, speed, cpu float64, exposes bool) *Res
 		Contestant: contestant, Plan: p.Name, Load: p.Rate / capacity, Seed: p.Seed,
 		Void: t.void(speed), Rate: p.Rate, Capacity: capacity, Speed: speed, CPU: cpu,
 		Lag: ms(quantile(t.lateness, 0.99)), P50: ms(quantile(t.latency, 0.5)), P99: ms(quantile(t.latency, 0.99)),
-		Refused: share(t.refused, t.offered), Late: share(t.late, t.offered),
+		Refused: share(t.refused, t.offered), Late: share(t.late, t.offered), No: ms(quantile(t.refusal, 0.5)),
 		Series: t.bins,
 	}
 	r.Ratio, r.Quick = t.ratios(0, p.Length(), speed)

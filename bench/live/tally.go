@@ -42,6 +42,7 @@ type tally struct {
 	failed  int // no answer, or another status
 
 	latency     []time.Duration // of the good and the late, these at the deadline
+	refusal     []time.Duration // until the refused knew, from due
 	lateness    []time.Duration // sent - due
 	firstError  error
 	interrupted bool
@@ -87,6 +88,7 @@ func (t *tally) end(r Request, late, now time.Duration, a answer) {
 	case a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable:
 		t.refused++
 		bin.Refused++
+		t.refusal = append(t.refusal, took)
 	default:
 		t.failed++
 		if t.firstError == nil {

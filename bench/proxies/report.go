@@ -1,0 +1,205 @@
+package proxies
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A Report is what one run measured.
+type Report struct {
+	Processors int               `json:"processors"`
+	Go         string            `json:"go"`
+	Versions   map[string]string `json:"versions"` // of the contestants that tell theirs
+	Costs      []*Cost           `json:"costs,omitempty"`
+	Overloads  []*Overload       `json:"overloads,omitempty"`
+	Memories   []*Memory         `json:"memories,omitempty"`
+	Numbers    []Number          `json:"numbers"`
+}
+
+// A Spread is what several passes made of one number.
+type Spread struct {
+	Median   float64 `json:"median"`
+	Smallest float64 `json:"smallest"`
+	Largest  float64 `json:"largest"`
+}
+
+// SpreadOf returns the spread of v, zero without values.
+func SpreadOf(v []float64) Spread {
+	if len(v) == 0 {
+		return Spread{}
+	}
+	v = slices.Sorted(slices.Values(v))
+	middle := v[len(v)/2]
+	if len(v)%2 == 0 {
+		middle = (v[len(v)/2-1] + v[len(v)/2]) / 2
+	}
+	return Spread{middle, v[0], v[len(v)-1]}
+}
+
+// over returns a/b of each pass.
+func over(a, b []float64) []float64 {
+	ratios := make([]float64, min(len(a), len(b)))
+	for i := range ratios {
+		ratios[i] = a[i] / b[i]
+	}
+	return ratios
+}
+
+// A Number is one that the project is to reach, and what the run says of it.
+type Number struct {
+	What string `json:"what"`
+	Spread
+	Bound float64 `json:"bound"`
+	Least bool    `json:"least"` // the bound is the least that is good; else the most
+	Note  string  `json:"note,omitempty"`
+	Void  bool    `json:"void,omitempty"` // what it is made of says nothing
+}
+
+// Missed reports whether the median is on the wrong side of the bound.
+func (n Number) Missed() bool {
+	if n.Void {
+		return true // a number that was not measured was not reached
+	}
+	if n.Least {
+		return n.Median < n.Bound
+	}
+	return n.Median > n.Bound
+}
+
+// The numbers to reach.
+const (
+	leastOfBare  = 0.93      // of the requests per processor second of the bare proxy
+	leastOfCaddy = 1.1       // of Caddy's
+	mostRefusal  = 0.3       // of the processor time of a pass
+	leastOfBest  = 0.99      // of the goodput of the best rival
+	leastAt3     = 0.97      // of capacity, at three times as much
+	leastAt10    = 0.95      // at ten times
+	mostMemory   = 24 * 1024 // bytes beside the body
+)
+
+// Judge fills in the numbers of r.
+func (r *Report) Judge() {
+	r.Numbers = slices.Concat(r.passes(), r.refusals(), r.goodputs(), r.memories())
+}
+
+func (r *Report) cost(contestant, protocol, what string) []float64 {
+	for _, c := range r.Costs {
+		if c.Contestant == contestant && c.Protocol == protocol && c.What == what {
+			return c.PerCPU
+		}
+	}
+	return nil
+}
+
+// OfBare returns the requests per processor second of c beside those of the bare proxy in
+// the same passes; zero if it is that, or was not there.
+func (r *Report) OfBare(c *Cost) Spread {
+	bare := r.cost(Bare, c.Protocol, Pass)
+	if c.Contestant == Bare || c.What != Pass {
+		return Spread{}
+	}
+	return SpreadOf(over(c.PerCPU, bare))
+}
+
+func (r *Report) passes() (all []Number) {
+	for _, protocol := range []string{HTTP1, H2C} {
+		ours := r.cost(Goodput, protocol, Pass)
+		for _, rival := range []struct {
+			name  string
+			bound float64
+		}{{Bare, leastOfBare}, {Caddy, leastOfCaddy}} {
+			if theirs := r.cost(rival.name, protocol, Pass); ours != nil && theirs != nil {
+				all = append(all, Number{
+					What:   fmt.Sprintf("requests per processor second, over %s, of those of %s", protocol, rival.name),
+					Spread: SpreadOf(over(ours, theirs)), Bound: rival.bound, Least: true,
+				})
+			}
+		}
+	}
+	return all
+}
+
+// refusals judges what a refusal costs against a pass, beside the cheapest that there is:
+// both are per request, so it is the ratio of requests per processor second upside down.
+func (r *Report) refusals() (all []Number) {
+	for _, protocol := range []string{HTTP1, H2C} {
+		pass, refusal := r.cost(Goodput, protocol, Pass), r.cost(Goodput, protocol, Refusal)
+		if pass == nil || refusal == nil {
+			continue
+		}
+		floor := r.cost(Floor, protocol, Refusal)
+		all = append(all, Number{
+			What:   fmt.Sprintf("processor time of a refusal, over %s, of that of a pass", protocol),
+			Spread: SpreadOf(over(pass, refusal)), Bound: mostRefusal,
+			Note: fmt.Sprintf("a handler that refuses at once: %.2f; ours costs %.2f of that", SpreadOf(over(pass, floor)).Median, SpreadOf(over(floor, refusal)).Median),
+		})
+	}
+	return all
+}
+
+// goodputs judges each overload: what is answered within the objective, of what could be,
+// by the better of our two against the best of the rivals, and against capacity.
+func (r *Report) goodputs() (all []Number) {
+	var loads []float64
+	for _, o := range r.Overloads {
+		if !slices.Contains(loads, o.Load) {
+			loads = append(loads, o.Load)
+		}
+	}
+	for _, load := range loads {
+		for _, ours := range []string{Goodput, Auto} {
+			all = append(all, r.goodput(load, ours)...)
+		}
+	}
+	return all
+}
+
+func (r *Report) goodput(load float64, name string) (all []Number) {
+	var ours, best *Overload
+	for _, o := range r.Overloads {
+		switch {
+		case o.Load != load:
+		case o.Contestant == name:
+			ours = o
+		case o.Contestant != Goodput && o.Contestant != Auto && o.Void == "" && (best == nil || o.Quick > best.Quick):
+			best = o
+		}
+	}
+	if ours == nil {
+		return nil
+	}
+	if best != nil && best.Quick > 0 {
+		all = append(all, Number{
+			What:   fmt.Sprintf("goodput of %s at %gx, of that of the best rival", name, load),
+			Spread: SpreadOf([]float64{ours.Quick / best.Quick}), Bound: leastOfBest, Least: true, Void: ours.Void != "",
+			Note: fmt.Sprintf("%s: %.3f of capacity", best.Contestant, best.Quick),
+		})
+	}
+	bound := map[float64]float64{3: leastAt3, 10: leastAt10}[load]
+	if bound > 0 {
+		all = append(all, Number{
+			What:   fmt.Sprintf("goodput of %s at %gx, of capacity", name, load),
+			Spread: SpreadOf([]float64{ours.Quick}), Bound: bound, Least: true, Void: ours.Void != "",
+		})
+	}
+	return all
+}
+
+func (r *Report) memories() (all []Number) {
+	for _, m := range r.Memories {
+		if m.Contestant != Goodput {
+			continue
+		}
+		n := Number{
+			What:   fmt.Sprintf("bytes of a request that waits, over %s, beside a body of %d", m.Protocol, m.Body),
+			Spread: SpreadOf([]float64{m.Each}), Bound: mostMemory,
+		}
+		for _, f := range r.Memories {
+			if f.Contestant == Floor && f.Protocol == m.Protocol && f.Body == m.Body {
+				n.Note = fmt.Sprintf("in a handler of net/http: %.0f", f.Each)
+			}
+		}
+		all = append(all, n)
+	}
+	return all
+}
