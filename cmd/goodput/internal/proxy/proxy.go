@@ -69,6 +69,9 @@ func New(cfg *config.Config, o Options) (*Proxy, error) {
 
 // ServeHTTP admits and forwards one request, or says why not.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor == 2 {
+		w = &early{w}
+	}
 	if r.Method == http.MethodConnect {
 		// A tunnel to a host of the client's choice is another product.
 		http.Error(w, "goodput: CONNECT is not supported: this is a reverse proxy", http.StatusMethodNotAllowed)
