@@ -25,6 +25,7 @@ import (
 	"github.com/goodput/goodput"
 	"github.com/goodput/goodput/cmd/goodput/internal/config"
 	"github.com/goodput/goodput/goodputhttp"
+	"golang.org/x/net/http/httpguts"
 )
 
 // Options are what a proxy has beside its configuration.
@@ -70,6 +71,12 @@ func New(cfg *config.Config, o Options) (*Proxy, error) {
 // ServeHTTP admits and forwards one request, or says why not.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 2 {
+		if !httpguts.ValidHostHeader(r.Host) {
+			// net/http checks that of HTTP/1 alone, and would send another on than what
+			// the classes are matched with.
+			http.Error(w, "goodput: the host is malformed", http.StatusBadRequest)
+			return
+		}
 		w = &early{w}
 	}
 	if r.Method == http.MethodConnect {
