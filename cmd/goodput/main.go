@@ -6,6 +6,7 @@
 //	goodput simulate scenarios through the same code in virtual time
 //	goodput replay   access logs through it: what yesterday would have been
 //	goodput check    what is wrong with a policy file, and what it comes to
+//	goodput schema   what a policy file looks like, for editors
 //	goodput version
 //
 // Exit codes: 0 done, also after a graceful SIGTERM; 1 failed at run time;
@@ -43,6 +44,7 @@ type program struct {
 	Simulate simulateCmd `cmd:"" help:"Play scenarios through the same code in virtual time, beside what others do."`
 	Replay   replayCmd   `cmd:"" help:"Play the arrivals of access logs through policies: what yesterday would have been."`
 	Check    checkCmd    `cmd:"" help:"Say what is wrong with policy files, and what they come to: the depths, with their arithmetic."`
+	Schema   schemaCmd   `cmd:"" help:"Print the JSON schema of policy files, for editors."`
 	Version  versionCmd  `cmd:"" help:"Print version, revision and Go version."`
 }
 

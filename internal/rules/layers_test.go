@@ -71,6 +71,9 @@ const program = "cmd/goodput"
 // wanted, "from > to", with the reason. Whatever is not here goes through main.
 var programImports = map[string]string{
 	"config > flags":      "a size and an address in a file are written as in a flag",
+	"config > keys":       "a schema says what a file may have",
+	"keys > strictyaml":   "a range is said as in an error",
+	"policy > keys":       "the limiter part of the schema",
 	"config > policy":     "a class has a limiter, which a file describes as a scenario does",
 	"config > strictyaml": "a policy file is a file",
 	"listen > config":     "what to listen on",
