@@ -149,9 +149,9 @@ func (b *bell) stop() bool {
 	return b.rang
 }
 
-// fill reads the body to its end or until as much is in memory as may be. The
-// buffer doubles as bytes arrive, so memory is held for what a client has sent,
-// never for what it has announced.
+// fill reads the body to its end or until as much is in memory as may be. What is held
+// doubles as bytes arrive, so memory is held for what a client has sent, never for what it
+// has announced.
 func (v *visit) fill() error {
 	b, s := v.body, v.server
 	most := s.maxPreread()
@@ -159,9 +159,8 @@ func (v *visit) fill() error {
 		most = v.r.ContentLength
 	}
 	for {
-		if len(b.read) == cap(b.read) {
-			grown := min(max(2*int64(cap(b.read)), 4<<10), most)
-			more := grown - int64(cap(b.read))
+		if b.read.full() {
+			more := min(max(b.read.held, 4<<10), most-b.read.held)
 			if more == 0 {
 				if v.r.ContentLength > 0 {
 					return io.EOF // all that was declared is here
@@ -172,10 +171,10 @@ func (v *visit) fill() error {
 				s.books().buffered.Add(-more)
 				return nil
 			}
-			b.read = append(make([]byte, 0, grown), b.read...)
+			b.read.grow(more)
 		}
-		n, err := b.fetch(b.read[len(b.read):cap(b.read)])
-		b.read = b.read[:len(b.read)+n]
+		n, err := b.fetch(b.read.room())
+		b.read.add(n)
 		if err != nil {
 			return err
 		}
@@ -187,8 +186,8 @@ func (v *visit) fill() error {
 func (v *visit) forget() {
 	if b := v.body; b != nil {
 		b.mu.Lock()
-		v.server.books().buffered.Add(-int64(cap(b.read)))
-		b.read, b.off, b.end = nil, 0, http.ErrBodyReadAfterClose
+		v.server.books().buffered.Add(-b.read.held)
+		b.read, b.end = spool{}, http.ErrBodyReadAfterClose
 		b.mu.Unlock()
 	}
 }
@@ -197,8 +196,7 @@ func (v *visit) forget() {
 type body struct {
 	source io.ReadCloser
 	mu     sync.Mutex
-	read   []byte
-	off    int
+	read   spool
 	end    error // behind read; nil: source goes on
 
 	// A body of unknown length ends after most bytes; 0: it has no such bound.
@@ -247,11 +245,10 @@ func (b *body) fetch(p []byte) (int, error) {
 
 func (b *body) Read(p []byte) (int, error) {
 	b.mu.Lock()
-	if b.off < len(b.read) {
-		n := copy(p, b.read[b.off:])
-		b.off += n
+	if b.read.left > 0 {
+		n := b.read.give(p)
 		var err error
-		if b.off == len(b.read) {
+		if b.read.left == 0 {
 			err = b.end // with the last bytes, which tells a transport that it has all
 		}
 		b.mu.Unlock()

@@ -231,7 +231,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	v.bound()
 	if work.Bytes == 0 && v.body != nil {
-		work.Bytes = int64(len(v.body.read))
+		work.Bytes = v.body.read.left // nobody has read any of it
 	}
 
 	run := &response{visit: v, ResponseWriter: w}
