@@ -20,13 +20,15 @@ cd "$(dirname "$0")"
 needed=(
 	nginx:nginx haproxy:haproxy initdb:postgresql
 	wrk:wrk h2load:nghttp2-client curl:curl
-	python3:python3 chromium:chromium
+	python3:python3 websockets:python3-websockets chromium:chromium
 )
 
 have() {
 	command -v "$1" >/dev/null 2>&1 && return
-	# Debian keeps the server programs of PostgreSQL and nginx off a user's PATH.
-	compgen -G "/usr/lib/postgresql/*/bin/$1" >/dev/null || [ -x "/usr/sbin/$1" ]
+	# Debian keeps the server programs of PostgreSQL and nginx off a user's PATH, and a
+	# module of its Python is a directory.
+	compgen -G "/usr/lib/postgresql/*/bin/$1" >/dev/null || [ -x "/usr/sbin/$1" ] ||
+		[ -d "/usr/lib/python3/dist-packages/$1" ]
 }
 
 missing=()

@@ -72,10 +72,21 @@ func TestWebServer(t *testing.T) {
 	}
 }
 
+// curl returns what curl says.
+func curl(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(rig.Need(t, "curl"), append([]string{"--silent", "--show-error", "--max-time", "10", "--no-progress-meter"}, args...)...)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Errorf("curl %q: %v", args, err)
+	}
+	return string(out)
+}
+
 // curl speaks HTTP/1.1 over one kept connection, HTTP/2 by prior knowledge, and
 // uploads with Expect: 100-continue.
 func TestCurl(t *testing.T) {
-	curl := rig.Need(t, "curl")
+	upload := "@" + rig.Need(t, "curl") // a program is a file of some size
 	s := database(t).Serve(t, slots)
 	n := rig.StartWebServer(t, s)
 	p := protect(t, n.URL())
@@ -89,22 +100,15 @@ func TestCurl(t *testing.T) {
 		// One each: Debian 12's curl 7.88 fails on the second request of such a
 		// connection, whatever the server (curl pull request 10643).
 		{"HTTP/2", []string{"--http2-prior-knowledge", small}, "2 1 200"},
-		{"HTTP/2 upload", []string{"--http2-prior-knowledge", "--data-binary", "@" + curl, work}, "2 1 200"},
-		{"expect", []string{"-H", "Expect: 100-continue", "--data-binary", "@" + curl, work, work}, "1.1 1 200,1.1 0 200"},
+		{"HTTP/2 upload", []string{"--http2-prior-knowledge", "--data-binary", upload, work}, "2 1 200"},
+		{"expect", []string{"-H", "Expect: 100-continue", "--data-binary", upload, work, work}, "1.1 1 200,1.1 0 200"},
 		{"HEAD", []string{"--head", small}, "1.1 1 200"},
 		{"not found", []string{p.URL() + "/nowhere"}, "1.1 1 404"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			args := append([]string{
-				"--silent", "--show-error", "--max-time", "10", "--no-progress-meter",
-				"-w", "\n#%{http_version} %{num_connects} %{http_code}\n",
-			}, c.args...)
-			out, err := exec.Command(curl, args...).Output()
-			if err != nil {
-				t.Fatalf("curl: %v", err)
-			}
+			out := curl(t, append([]string{"-w", "\n#%{http_version} %{num_connects} %{http_code}\n"}, c.args...)...)
 			var got []string
-			for line := range strings.Lines(string(out)) {
+			for line := range strings.Lines(out) {
 				if rest, ok := strings.CutPrefix(line, "#"); ok {
 					got = append(got, strings.TrimSpace(rest))
 				}

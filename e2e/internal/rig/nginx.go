@@ -58,8 +58,52 @@ http {
 }
 `
 
+// edgeConfig is nginx as it stands in front of many a service: kept connections in both
+// directions, and the headers that say who asks and since when.
+const edgeConfig = `daemon off;
+worker_processes 2;
+pid %[1]s/pid;
+error_log stderr warn;
+events { worker_connections 1024; }
+http {
+	access_log off;
+	client_body_temp_path %[1]s/body;
+	proxy_temp_path %[1]s/proxy;
+	fastcgi_temp_path %[1]s/fastcgi;
+	uwsgi_temp_path %[1]s/uwsgi;
+	scgi_temp_path %[1]s/scgi;
+	upstream goodput { server %[3]s; keepalive 64; }
+	server {
+		listen %[2]s backlog=1024;
+		location / {
+			proxy_pass http://goodput;
+			proxy_http_version 1.1;
+			proxy_set_header Connection "";
+			proxy_set_header Host $host;
+			proxy_set_header X-Request-Id $request_id;
+			proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+			proxy_set_header X-Forwarded-Proto $scheme;
+			proxy_set_header X-Request-Start "t=${msec}";
+		}
+	}
+}
+`
+
 // StartWebServer starts nginx in front of the service.
 func StartWebServer(t testing.TB, service *Service) *WebServer {
+	t.Helper()
+	return startNginx(t, nginxConfig, service.Addr)
+}
+
+// StartEdge starts nginx in front of goodput.
+func StartEdge(t testing.TB, p *Proxy) *WebServer {
+	t.Helper()
+	return startNginx(t, edgeConfig, p.Addr)
+}
+
+// startNginx starts nginx with a configuration into which its directory, its address and
+// what it leads to are put.
+func startNginx(t testing.TB, config, to string) *WebServer {
 	t.Helper()
 	nginx := Need(t, "nginx")
 	dir, err := os.MkdirTemp("", "goodput-nginx-")
@@ -70,7 +114,7 @@ func StartWebServer(t testing.TB, service *Service) *WebServer {
 	w := &WebServer{Addr: FreeAddr(t)}
 	www := filepath.Join(dir, "www")
 	files := map[string][]byte{
-		filepath.Join(dir, "nginx.conf"): fmt.Appendf(nil, nginxConfig, dir, w.Addr, service.Addr),
+		filepath.Join(dir, "nginx.conf"): fmt.Appendf(nil, config, dir, w.Addr, to),
 		filepath.Join(www, "small"):      bytes.Repeat([]byte("x"), 1<<10),
 		filepath.Join(www, "slow"):       bytes.Repeat([]byte("x"), 96<<10),
 	}
