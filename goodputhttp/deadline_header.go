@@ -144,12 +144,14 @@ func (f *further) parse(s string, now time.Time) (time.Duration, bool) {
 		return parseGRPC(s)
 	case FormatEpochMillis:
 		n, ok := digits(s, 19)
-		return untilInstant(n, time.Millisecond, now, ok)
+		left, sane := untilInstant(time.UnixMilli(int64(min(n, math.MaxInt64))), now)
+		return left, ok && sane
 	case FormatFinagle:
 		said, instant, _ := strings.Cut(s, " ")
 		_, first := digits(said, 19)
 		n, second := digits(instant, 19)
-		return untilInstant(n, 1, now, first && second)
+		left, sane := untilInstant(time.Unix(0, int64(min(n, math.MaxInt64))), now)
+		return left, first && second && sane
 	}
 	if strings.HasPrefix(f.name, "X-Envoy-") {
 		return parseEnvoy(s)
@@ -175,19 +177,12 @@ func formatGo(left time.Duration) string {
 	return left.Truncate(time.Millisecond).String()
 }
 
-// untilInstant returns the time from now to n units after 1970, by the wall clock: the
-// instant comes from another machine. What comes of it is a duration, and steps of the
-// wall clock after that change nothing.
-func untilInstant(n uint64, unit time.Duration, now time.Time, ok bool) (time.Duration, bool) {
-	instant := time.UnixMilli(0).Add(scale(n, unit)) // has no monotonic reading, so Sub goes by the wall
-	left := instant.Sub(now)
-	if !ok || left < -wrongUnit {
-		return 0, false
-	}
-	if n > uint64(maxBudget/unit) {
-		left = maxBudget
-	}
-	return min(max(left, 0), maxBudget), true
+// untilInstant returns the time from now to an instant, by the wall clock: it comes from
+// another machine. What comes of it is a duration, and steps of the wall clock after that
+// change nothing.
+func untilInstant(instant, now time.Time) (time.Duration, bool) {
+	left := instant.Sub(now) // instant has no monotonic reading; saturates
+	return min(max(left, 0), maxBudget), left >= -wrongUnit
 }
 
 // text returns what is left at now as the header says it: rounded down, at least one unit.
