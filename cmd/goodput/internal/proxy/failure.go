@@ -40,7 +40,7 @@ func (f Failure) String() string {
 // who is to blame, because only some of them count against the service:
 //
 //	the client left         nothing to say, nobody to say it to
-//	the client's body broke 400, or 408 if it was cut off for being slow
+//	the client's body broke 400, 408 if it was cut off for being slow, or 413 for its length
 //	the deadline passed     504
 //	everything else         502: it could not be reached, or hung up
 func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
@@ -59,6 +59,11 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if ok && body.slow.Load() {
 		w.Header().Set("Connection", "close")
 		http.Error(w, "goodput: the request body did not arrive in time", http.StatusRequestTimeout)
+		return
+	}
+	if ok && body.large.Load() {
+		w.Header().Set("Connection", "close")
+		http.Error(w, "goodput: the request body is longer than may be sent", http.StatusRequestEntityTooLarge)
 		return
 	}
 	if ok && body.broken.Load() {

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httputil"
@@ -70,6 +71,7 @@ type clientBody struct {
 	io.ReadCloser
 	broken atomic.Bool
 	slow   atomic.Bool
+	large  atomic.Bool
 }
 
 func (b *clientBody) Read(buf []byte) (int, error) {
@@ -77,6 +79,7 @@ func (b *clientBody) Read(buf []byte) (int, error) {
 	if err != nil && err != io.EOF && err != http.ErrBodyReadAfterClose {
 		b.broken.Store(true)
 		b.slow.Store(err == goodputhttp.ErrSlowClient)
+		b.large.Store(errors.As(err, new(*http.MaxBytesError)))
 	}
 	return n, err
 }
