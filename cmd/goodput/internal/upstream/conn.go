@@ -28,11 +28,12 @@ type conn struct {
 	read     chan struct{} // closed by readOver: nothing more will be read
 }
 
-// dialer returns the DialContext of a transport.
-func dialer() func(context.Context, string, string) (net.Conn, error) {
+// dialer returns the DialContext of a transport. dialed hears of each.
+func dialer(dialed func(context.Context, error)) func(context.Context, string, string) (net.Conn, error) {
 	d := &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := d.DialContext(ctx, network, addr)
+		dialed(ctx, err)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -47,8 +48,9 @@ type transport struct {
 	h2c    bool
 }
 
-func newTransport(scheme string) *transport {
-	u := &transport{h1: newHTTP(), h2: newHTTP(), h2c: scheme == "h2c"}
+// newTransport returns one; dialed hears of each connection that was dialed.
+func newTransport(scheme string, dialed func(context.Context, error)) *transport {
+	u := &transport{h1: newHTTP(dialed), h2: newHTTP(dialed), h2c: scheme == "h2c"}
 	u.h1.Protocols = new(http.Protocols)
 	u.h1.Protocols.SetHTTP1(true)
 	u.h1.Protocols.SetHTTP2(scheme == "https")
@@ -57,11 +59,11 @@ func newTransport(scheme string) *transport {
 	return u
 }
 
-func newHTTP() *http.Transport {
+func newHTTP(dialed func(context.Context, error)) *http.Transport {
 	return &http.Transport{
 		// Proxy stays nil: the environment of this process says nothing about
 		// the way to the service beside it.
-		DialContext:            dialer(),
+		DialContext:            dialer(dialed),
 		TLSHandshakeTimeout:    dialTimeout,
 		MaxIdleConnsPerHost:    manyIdle,
 		IdleConnTimeout:        idleUpstream,
