@@ -192,7 +192,7 @@ type visit struct {
 	body   *body     // what was read in advance; nil: nothing
 	place  place     // among the upgraded connections
 	run    *response // once it is admitted
-	watch  *watch
+	watch  watch
 }
 
 // ServeHTTP admits r to s.Next, or answers why not. It panics with
@@ -235,7 +235,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 
 	run := &response{visit: v, ResponseWriter: w}
-	v.watch = watchClient(r, cancel)
+	v.watch.begin(r, cancel)
 	defer v.watch.stop()
 	var err error
 	run.slot, err = lim.AcquireWork(ctx, work)
