@@ -46,8 +46,10 @@ func (k *classAt) node(key string) strictyaml.Node {
 // class reads a class from its mapping, which is the file where there is one class.
 func (r *reader) class(m *strictyaml.Map, name string) {
 	c := Class{Name: name, Upstream: DefaultName}
-	if m != r.root && m.Has("match") {
-		c.Match = match(m.Get("match"))
+	if m != r.root {
+		if n := m.Get("match"); m.Has("match") {
+			c.Match = match(n)
+		}
 	}
 	k := &classAt{Class: &c, m: m, policy: r.part(m, &c)}
 	if c.Upstream == "" && len(r.cfg.Upstreams) == 1 {

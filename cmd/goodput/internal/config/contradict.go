@@ -1,7 +1,6 @@
 package config
 
 import (
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -215,8 +214,5 @@ func (k *classAt) probes() {
 		if len(k.Match.Paths) > 0 && !slices.ContainsFunc(k.Match.Paths, func(prefix string) bool { return pathCovers(prefix, p) }) {
 			k.clash([]string{"probes", "match"}, "probe %s is never of class %s, which takes %s", p, k.Name, strings.Join(k.Match.Paths, ", "))
 		}
-	}
-	if m := k.Match.Methods; len(m) > 0 && !slices.Contains(m, http.MethodGet) && !slices.Contains(m, http.MethodHead) {
-		k.clash([]string{"probes", "match"}, "probes are asked by GET or HEAD, and class %s takes %s only", k.Name, strings.Join(m, ", "))
 	}
 }

@@ -77,7 +77,6 @@ func TestContradictionsBetweenClasses(t *testing.T) {
 		two("upstream: x, match: {path: /a}", ""):                                                                  `4: upstream "x" is unknown: default`,
 		two("upstream: 'http://h:1', match: {path: /a}", ""):                                                       `4: upstream "http://h:1" is not a name: a class has the name of one of the upstreams, and where that is stands there`,
 		two("match: {path: /a}, probes: [/b]", ""):                                                                 "4,4: probe /b is never of class a, which takes /a",
-		two("match: {method: POST}, probes: [/b]", ""):                                                             "4,4: probes are asked by GET or HEAD, and class a takes POST only",
 		strings.Replace(two("match: {path: /a}", ""), "name: b", "name: a", 1):                                     "5,4: two classes are called a: their metrics and their limits could not be told apart",
 		"objective: 1s\n" + two("match: {path: /a}", ""):                                                           "1,5: objective stands beside classes: put it under defaults, for all of them, or into one",
 		"listen: {address: ':1', protocols: http1}\n" + two("match: {content_type: application/grpc}", ""):         "5,1: class a is of gRPC, which is HTTP/2, and no listener has h2 among its protocols",

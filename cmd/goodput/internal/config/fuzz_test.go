@@ -12,7 +12,7 @@ import (
 	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
 )
 
-// seeds are files that the fuzz begins with: the examples, and what is odd.
+// seeds are files that the fuzz begins with: the examples, what has every key, and what is odd.
 func seeds(t testing.TB) (all []string) {
 	t.Helper()
 	names, _ := filepath.Glob("../../../../examples/*.yaml")
@@ -23,17 +23,20 @@ func seeds(t testing.TB) (all []string) {
 		}
 		all = append(all, string(src))
 	}
-	return append(all,
-		head, head+"objective: 400ms\n", everything,
-		"version: 1\nlisten: [':1', {address: 'unix:/s'}]\nupstreams: {a: 'http://h:1', b: {servers: ['http://h:2', {url: 'h2c://h:3', limit: 3}], health: /}}\nclasses: [{name: a, upstream: b}]",
-		head+"mode: stream\nlimit: 3\n", head+"mode: connection\nlisten: {address: ':1', max_connections: 3}\n",
-		head+"defaults: {limit: 3}\nclasses: [{name: a, match: {}}, {}, 3]\n",
-		head+"classes: [{name: a, match: {header: {a: '*'}, host: ['*.b', '[::1]']}}, {name: b}]\n",
-		head+"tenants: [{id: a, weight: 2}]\ntenant: {address: {v4: 24}}\nreserve: {critical: 20%}\n",
-		head+"cost: {body: 1KiB, max: 3}\nsize: 4\ntrusted_proxies: [::1, 10.0.0.0/8]\npriority: {header: a}\n",
-		head+"processes: 4096\nlimit: {law: aimd, max: 9}\nslow_client: none\nidle: none\ntotal: 24h\n",
-		"upstream: {servers: 3}\nlisten: {}\nclasses: []\ndefaults: []\n", "classes: [[[[]]]]", "upstream: [{url: {a: b}}]", "upstreams: {'': ~}",
-	)
+	return append(append(all, everything), odd...)
+}
+
+// odd are small files, of which some are wrong.
+var odd = []string{
+	head, head + "objective: 400ms\n",
+	"version: 1\nlisten: [':1', {address: 'unix:/s'}]\nupstreams: {a: 'http://h:1', b: {servers: ['http://h:2', {url: 'h2c://h:3', limit: 3}], health: /}}\nclasses: [{name: a, upstream: b}]",
+	head + "mode: stream\nlimit: 3\n", head + "mode: connection\nlisten: {address: ':1', max_connections: 3}\n",
+	head + "defaults: {limit: 3}\nclasses: [{name: a, match: {}}, {}, 3]\n",
+	head + "classes: [{name: a, match: {header: {a: '*'}, host: ['*.b', '[::1]']}}, {name: b}]\n",
+	head + "tenants: [{id: a, weight: 2}]\ntenant: {address: {v4: 24}}\nreserve: {critical: 20%}\n",
+	head + "cost: {body: 1KiB, max: 3}\nsize: 4\ntrusted_proxies: [::1, 10.0.0.0/8]\npriority: {header: a}\n",
+	head + "processes: 4096\nlimit: {law: aimd, max: 9}\nslow_client: none\nidle: none\ntotal: 24h\n",
+	"upstream: {servers: 3}\nlisten: {}\nclasses: []\ndefaults: []\n", "classes: [[[[]]]]", "upstream: [{url: {a: b}}]", "upstreams: {'': ~}",
 }
 
 // FuzzRead: whatever the bytes are, there is no panic; what is accepted is valid, has a

@@ -70,8 +70,9 @@ func (r *reader) read() {
 		}
 	}
 	set(&r.cfg.Processes, m.Get("processes"), func(n strictyaml.Node) int { return int(n.Whole(1, MaxProcesses)) })
+	defaults := m.Get("defaults")
 	if list := m.Get("classes"); list.Present() {
-		r.several(list)
+		r.several(list, defaults.Map())
 	} else {
 		r.single()
 	}
@@ -85,17 +86,15 @@ func (r *reader) read() {
 
 // single reads a file without classes: it is the one class that there is.
 func (r *reader) single() {
-	for _, key := range []string{"match", "defaults"} {
+	for _, key := range having(r.root, "match", "defaults") {
 		r.root.At(key).Fail("%s needs classes: without them the file is one class, which has every request", key)
 	}
 	r.class(r.root, DefaultName)
 }
 
 // several reads the classes, over what they have in common.
-func (r *reader) several(list strictyaml.Node) {
-	common := r.root.Get("defaults")
-	defaults := common.Map()
-	for _, key := range []string{"name", "match"} {
+func (r *reader) several(list strictyaml.Node, defaults *strictyaml.Map) {
+	for _, key := range having(defaults, "name", "match") {
 		defaults.At(key).Fail("%s is what tells a class from the others: it has no default", key)
 	}
 	r.part(defaults, &Class{})
@@ -110,6 +109,11 @@ func (r *reader) several(list strictyaml.Node) {
 		r.class(m, label(m.Need("name", "search")))
 		m.Done()
 	}
+}
+
+// having returns those of the keys that a mapping has; to ask for one would make it known.
+func having(m *strictyaml.Map, keys ...string) []string {
+	return slices.DeleteFunc(keys, func(key string) bool { return !m.Has(key) })
 }
 
 func network(n strictyaml.Node) (p netip.Prefix, ok bool) {

@@ -54,8 +54,8 @@ func Schema() *jsonschema.Schema {
 
 func listenerSchema() *jsonschema.Schema {
 	address := "host:port, :port, or unix: with the path of a socket."
-	return keys.Either("", keys.Text("Where: "+address, `:`), keys.Object("A listener.", 1,
-		keys.Key{Name: "address", Value: keys.Text("Where: "+address, `:`)},
+	return keys.Either("", keys.String("Where: "+address, `:`), keys.Object("A listener.", 1,
+		keys.Key{Name: "address", Value: keys.String("Where: "+address, `:`)},
 		keys.Key{Name: "tls", Value: keys.Object("Files in PEM, read again with each reload. Without it there is no TLS.", 2,
 			keys.Key{Name: "cert", Value: keys.Text("Certificate, with what is between it and the root.", "")},
 			keys.Key{Name: "key", Value: keys.Text("Its private key.", "")},
@@ -80,17 +80,21 @@ func upstreamsSchema() *jsonschema.Schema {
 
 func upstreamSchema() *jsonschema.Schema {
 	url := func() *jsonschema.Schema {
-		return keys.Text("Where it listens: http://, https:// or h2c://.", `^ *(http|https|h2c):[/][/]`)
+		return keys.String("Where it listens: http://, https:// or h2c://.", `^ *(http|https|h2c):[/][/]`)
 	}
-	server := keys.Either("", url(), keys.Object("A server.", 1,
-		keys.Key{Name: "url", Value: url()},
-		keys.Key{Name: "limit", Value: keys.Whole("Requests that it runs at once, of all classes together. Where each server says one, what the classes have together may not be above their sum.", 1, limit.Max)},
-	))
-	servers := keys.List("Its servers: one queue, and the next free slot of any that is well takes the next request.", maxServers, server)
-	return keys.Either("A service: a URL, a list of servers, or servers with how they are watched.", url(), servers, keys.Object("", 1,
-		keys.Key{Name: "servers", Value: keys.Either("", servers, server)},
-		keys.Key{Name: "health", Value: keys.Either("How a server is asked whether it is well: a path, or a path with how often. Without it one that failed is tried by connecting to it.", keys.Text("", pathPattern), keys.Object("", 1,
-			keys.Key{Name: "path", Value: keys.Text("Of the question; any answer of 200 to 399 is well.", pathPattern)},
+	server := func() *jsonschema.Schema {
+		return keys.Either("", url(), keys.Object("A server.", 1,
+			keys.Key{Name: "url", Value: url()},
+			keys.Key{Name: "limit", Value: keys.Whole("Requests that it runs at once, of all classes together. Where each server says one, what the classes have together may not be above their sum.", 1, limit.Max)},
+		))
+	}
+	servers := func() *jsonschema.Schema {
+		return keys.List("Its servers: one queue, and the next free slot of any that is well takes the next request.", maxServers, server())
+	}
+	return keys.Either("A service: a URL, a list of servers, or servers with how they are watched.", url(), servers(), keys.Object("", 1,
+		keys.Key{Name: "servers", Value: keys.Either("", servers(), server())},
+		keys.Key{Name: "health", Value: keys.Either("How a server is asked whether it is well: a path, or a path with how often. Without it one that failed is tried by connecting to it.", keys.String("", pathPattern), keys.Object("", 1,
+			keys.Key{Name: "path", Value: keys.String("Of the question; any answer of 200 to 399 is well.", pathPattern)},
 			keys.Key{Name: "interval", Value: keys.Default(keys.Duration("Between two questions.", minInterval, maxInterval), "2s")},
 			keys.Key{Name: "timeout", Value: keys.Default(keys.Duration("For the answer, at most the interval.", shortest, maxInterval), "1s")},
 			keys.Key{Name: "fall", Value: keys.Default(keys.Whole("Bad answers in a row after which it is not well.", 1, maxInARow), DefaultFall)},
@@ -110,10 +114,10 @@ func classSchema() *jsonschema.Schema {
 		{Name: "name", Value: keys.Text("Of its metrics: letters, digits, _, - and ., at most 64.", labelPattern)},
 		{Name: "match", Value: keys.Object("Which requests it takes: all that is given must hold, and of each list one. Only the last class has none.", 0,
 			keys.Key{Name: "host", Value: keys.Several("Without port; *.example.com is every name below it.", maxList, keys.Text("", ""))},
-			keys.Key{Name: "path", Value: keys.Several("By whole segments: /api has /api/x, and not /apiary.", maxList, keys.Text("", pathPattern))},
+			keys.Key{Name: "path", Value: keys.Several("By whole segments: /api has /api/x, and not /apiary.", maxList, keys.String("", pathPattern))},
 			keys.Key{Name: "method", Value: keys.Several("In capitals.", maxList, keys.Text("", tokenPattern))},
 			keys.Key{Name: "header", Value: header},
-			keys.Key{Name: "content_type", Value: keys.Several("Without parameters; application/grpc is also application/grpc+proto.", maxList, keys.Text("", "/"))},
+			keys.Key{Name: "content_type", Value: keys.Several("Without parameters; application/grpc is also application/grpc+proto.", maxList, keys.String("", "/"))},
 		)},
 	}, part()...)...)
 }
@@ -149,7 +153,7 @@ func partKeys() []keys.Key {
 		)), priorities[1])},
 		keys.Key{Name: "cost", Value: keys.Default(amountSchema("Units of the limit that a request holds while it runs.", limit.Max), 1)},
 		keys.Key{Name: "size", Value: amountSchema("Amount of work, such as tokens or rows: it scales the service time that is expected. Without it the cost.", maxSize)},
-		keys.Key{Name: "probes", Value: keys.List("Paths of health probes, beside those of Kubernetes and of balancers: they are neither limited nor counted.", maxProbes, keys.Text("", pathPattern))},
+		keys.Key{Name: "probes", Value: keys.List("Paths of health probes, beside those of Kubernetes and of balancers: they are neither limited nor counted.", maxProbes, keys.String("", pathPattern))},
 		keys.Key{Name: "overload_status", Value: keys.Default(&jsonschema.Schema{Enum: []any{503, 429}, Description: "What a request is answered that found no place: 503, or 429 for clients that take 503 for a broken server."}, 503)},
 		keys.Key{Name: "markers", Value: keys.Several("What refusals carry beside Goodput-Rejected, for the retries of other systems.", len(markers), keys.Word("", markers...))},
 		keys.Key{Name: "max_body", Value: keys.Size("Of a request; beyond it 413. Without it any.")},

@@ -118,6 +118,11 @@ func Text(about, pattern string) *jsonschema.Schema {
 	return &jsonschema.Schema{Types: []string{"string", "number", "boolean"}, Pattern: pattern, Description: about}
 }
 
+// String is text that no number looks like.
+func String(about, pattern string) *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", Pattern: pattern, Description: about}
+}
+
 // Bool is true or false.
 func Bool(about string) *jsonschema.Schema {
 	return Default(&jsonschema.Schema{Type: "boolean", Description: about}, false)

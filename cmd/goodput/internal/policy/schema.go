@@ -74,7 +74,9 @@ func reserveSchema() *jsonschema.Schema {
 // limitSchema is a number, a law, or a law with its constants.
 func limitSchema() *jsonschema.Schema {
 	span := func(about string) *jsonschema.Schema { return keys.Duration(about, shortest, lawSpell) }
-	window := keys.Key{Name: "window", Value: keys.Duration("Between two decisions.", lawWindow, lawSpell)}
+	window := func() keys.Key {
+		return keys.Key{Name: "window", Value: keys.Default(keys.Duration("Between two moves.", lawWindow, lawSpell), "1s")}
+	}
 	law := func(name string, more ...keys.Key) *jsonschema.Schema {
 		all := []keys.Key{
 			{Name: "law", Value: keys.Word("", name)},
@@ -89,17 +91,17 @@ func limitSchema() *jsonschema.Schema {
 		law("auto", keys.Key{Name: "shared", Value: keys.Bool("Others send to the service as well: begin low, rise slowly, fall when the fastest answers show a queue there.")}),
 		law("aimd",
 			keys.Key{Name: "backoff", Value: keys.Default(keys.Number("Factor of a fall.", 0.5, 0.99), 0.9)},
-			keys.Key{Name: "timeout", Value: span("Service time that counts as a drop.")}, window),
+			keys.Key{Name: "timeout", Value: span("Service time that counts as a drop.")}, window()),
 		law("vegas",
 			keys.Key{Name: "alpha", Value: keys.Default(keys.Number("Decades of queue below which the limit rises.", 0.1, 100), 3)},
 			keys.Key{Name: "beta", Value: keys.Default(keys.Number("Decades of queue above which it falls: alpha or more.", 0.1, 100), 6)},
 			keys.Key{Name: "smoothing", Value: keys.Default(keys.Number("How much of a move is made.", 0.01, 1), 1)},
-			keys.Key{Name: "probe", Value: keys.Default(keys.Whole("Seconds per unit of the limit after which the shortest time is measured anew.", 1, lawWhole), 30)}, window),
+			keys.Key{Name: "probe", Value: keys.Default(keys.Whole("Seconds per unit of the limit after which the shortest time is measured anew.", 1, lawWhole), 30)}, window()),
 		law("gradient2",
 			keys.Key{Name: "queue", Value: keys.Default(keys.Whole("How much it adds.", 1, lawWhole), 4)},
 			keys.Key{Name: "tolerance", Value: keys.Default(keys.Number("Rise of service times that is passed over.", 1, 100), 1.5)},
 			keys.Key{Name: "smoothing", Value: keys.Default(keys.Number("How much of a move is made.", 0.01, 1), 0.2)},
 			keys.Key{Name: "long", Value: keys.Default(keys.Whole("Samples of the long average.", 10, lawWhole), 600)},
-			keys.Key{Name: "drift", Value: keys.Default(keys.Number("Factor of the long average while it is above twice the mean.", 0.1, 1), 0.95)}, window),
+			keys.Key{Name: "drift", Value: keys.Default(keys.Number("Factor of the long average while it is above twice the mean.", 0.1, 1), 0.95)}, window()),
 	)
 }
