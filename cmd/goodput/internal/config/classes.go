@@ -13,10 +13,11 @@ import (
 
 // Ranges of a class.
 const (
-	maxMargin   = 10 * time.Second // no network takes longer there and back
+	maxMargin   = time.Minute
 	maxFinish   = longest
 	maxUpgraded = 1 << 20
 	maxProbes   = 16
+	maxHeaders  = 12 // of deadlines, beside those that are always read: see goodputhttp.Server
 )
 
 var (
@@ -81,7 +82,8 @@ func (r *reader) part(m *strictyaml.Map, c *Class) policy.Policy {
 	c.Limiter.Observe = m.Get("observe").Bool()
 	c.Deadline, c.DeadlineCap = p.Deadline, p.DeadlineCap
 	c.DeadlineHeaders = deadlineHeaders(m.Get("deadline_headers"))
-	c.HopMargin = m.Get("hop_margin").Span(0, maxMargin)
+	c.TrustDeadline = networks(m.Get("trust_deadline"))
+	c.HopMargin = m.Get("hop_margin").Span(1, maxMargin)
 
 	work(m, c)
 	for _, n := range m.Get("probes").List(maxProbes) {
@@ -89,6 +91,7 @@ func (r *reader) part(m *strictyaml.Map, c *Class) policy.Policy {
 	}
 	set(&c.OverloadStatus, m.Get("overload_status"), overloadStatus)
 	c.Markers = words(m.Get("markers"), markers...)
+	c.ServerTiming = m.Get("server_timing").Bool()
 	c.MaxBody = m.Get("max_body").Size()
 	set(&c.MaxUpgraded, m.Get("max_upgraded"), whole(1, maxUpgraded))
 	set(&c.SlowClient, m.Get("slow_client"), slowClient)
@@ -123,11 +126,14 @@ func upstreamName(n strictyaml.Node) string {
 // deadlineHeaders reads headers in which callers say how long they wait.
 func deadlineHeaders(n strictyaml.Node) (all []DeadlineHeader) {
 	first := map[string]strictyaml.Node{}
-	for _, n := range n.List(maxList) {
+	for _, n := range n.List(maxHeaders) {
 		m := n.Map()
 		at := m.Need("name", "X-Server-Timeout")
 		h := DeadlineHeader{Name: headerName(at), Format: formats[m.Need("format", "ms").Word(formats...)]}
 		m.Done()
+		if err := (goodputhttp.DeadlineHeader{Name: h.Name, Format: goodputhttp.DeadlineFormat(h.Format)}).Validate(); err != nil && m.Sound() {
+			at.Fail("%v", err)
+		}
 		if before, twice := first[h.Name]; twice && h.Name != "" {
 			at.Clash(before, "header %s is there twice: it has one format", h.Name)
 		}

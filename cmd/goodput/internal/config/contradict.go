@@ -79,10 +79,8 @@ func (k *classAt) times() {
 		k.clash([]string{"idle", "total"}, "idle %s is longer than total %s: a stream is over before it could be idle for so long",
 			strictyaml.Short(k.Idle), strictyaml.Short(k.Total))
 	}
-	for _, h := range k.DeadlineHeaders {
-		if slices.Contains(readAnyway, h.Name) {
-			k.clash([]string{"deadline_headers"}, "header %s is read anyway, in its own format", h.Name)
-		}
+	if len(k.TrustDeadline) > 0 && longest == 0 {
+		k.clash([]string{"trust_deadline"}, "trust_deadline says who may bring more than deadline_cap, and there is none: anybody may bring anything")
 	}
 }
 
@@ -183,7 +181,7 @@ func (k *classAt) stream() {
 
 // notConnection are keys of what admits requests one by one.
 var notConnection = append([]string{
-	"limit", "allowance", "tenants", "reserve", "exempt", "observe", "deadline", "deadline_cap", "deadline_headers", "hop_margin",
+	"limit", "allowance", "tenants", "reserve", "exempt", "observe", "deadline", "deadline_cap", "deadline_headers", "trust_deadline", "hop_margin", "server_timing",
 	"tenant", "user", "priority", "cost", "probes", "overload_status",
 }, notStream...)
 

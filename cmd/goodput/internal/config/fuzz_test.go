@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/goodput/goodput"
 	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
+	"github.com/goodput/goodput/goodputhttp"
 )
 
 // seeds are files that the fuzz begins with: the examples, what has every key, and what is odd.
@@ -72,6 +74,16 @@ func readAny(t *testing.T, src []byte) bool {
 		t.Errorf("%q is accepted, and has %d listeners, %d upstreams, %d classes", src, len(cfg.Listeners), len(cfg.Upstreams), len(cfg.Classes))
 	}
 	for _, c := range cfg.Classes {
+		door := goodputhttp.Server{
+			Limiter: func(*http.Request) *goodput.Limiter { return nil }, Next: http.NotFoundHandler(),
+			HopMargin: c.HopMargin, MaxBody: c.MaxBody, OverloadStatus: c.OverloadStatus, Deadline: c.Deadline, DeadlineCap: c.DeadlineCap,
+		}
+		for _, h := range c.DeadlineHeaders {
+			door.DeadlineHeaders = append(door.DeadlineHeaders, goodputhttp.DeadlineHeader{Name: h.Name, Format: goodputhttp.DeadlineFormat(h.Format)})
+		}
+		if err := door.Validate(); err != nil {
+			t.Errorf("%q is accepted, and %v", src, err)
+		}
 		if s := goodput.New(c.Limiter).Stats(); s.Name != c.Name {
 			t.Errorf("%q: the limiter of %s is called %s", src, c.Name, s.Name)
 		}

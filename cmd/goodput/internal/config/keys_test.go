@@ -33,7 +33,9 @@ var effects = map[string]struct{ value, field string }{
 	"deadline":         {"2s", "Deadline"},
 	"deadline_cap":     {"10s", "DeadlineCap"},
 	"deadline_headers": {"[{name: X-A, format: ms}]", "DeadlineHeaders"},
+	"trust_deadline":   {"[10.0.0.0/8], deadline_cap: 5s", "DeadlineCap TrustDeadline"},
 	"hop_margin":       {"5ms", "HopMargin"},
+	"server_timing":    {"true", "ServerTiming"},
 	"tenant":           {"address", "Limiter.Tenants Tenant.From"}, // an equal share
 	"user":             {"{header: X-User}", "User.From User.Header"},
 	"priority":         {"{header: X-P, default: sheddable}", "Priority.Fixed Priority.Header"},
@@ -147,7 +149,7 @@ func TestEveryOtherKeyHasAnEffect(t *testing.T) {
 		}
 	}
 	for keys, field := range map[string]string{
-		"health: /h": "Health", "failures: 5": "Failures", "slow_start: 1s": "SlowStart", "max_absence: 2s": "MaxAbsence", "forward: X-A": "Forward", "forward: none": "Forward",
+		"health: /h": "Health", "failures: 5": "Failures", "slow_start: 1s": "SlowStart", "max_absence: 2s": "MaxAbsence", "forward: grpc-timeout": "Forward", "forward: none": "Forward", "forward: none, forward_only: true": "Forward ForwardOnly",
 	} {
 		if got := differ("", upstream(""), upstream(", "+keys)); fmt.Sprint(got) != "["+field+"]" {
 			t.Errorf("%s changes %v, want %s", keys, got, field)

@@ -64,11 +64,7 @@ func (r *reader) read() {
 	m.Need("version", "1").Whole(1, 1)
 	r.listen(m.Get("listen"))
 	r.upstreams()
-	for _, n := range m.Get("trusted_proxies").List(maxProxies) {
-		if p, ok := network(n); ok {
-			r.cfg.TrustedProxies = append(r.cfg.TrustedProxies, p)
-		}
-	}
+	r.cfg.TrustedProxies = networks(m.Get("trusted_proxies"))
 	set(&r.cfg.Processes, m.Get("processes"), func(n strictyaml.Node) int { return int(n.Whole(1, MaxProcesses)) })
 	defaults := m.Get("defaults")
 	if list := m.Get("classes"); list.Present() {
@@ -114,6 +110,16 @@ func (r *reader) several(list strictyaml.Node, defaults *strictyaml.Map) {
 // having returns those of the keys that a mapping has; to ask for one would make it known.
 func having(m *strictyaml.Map, keys ...string) []string {
 	return slices.DeleteFunc(keys, func(key string) bool { return !m.Has(key) })
+}
+
+// networks reads addresses and ranges of them.
+func networks(n strictyaml.Node) (all []netip.Prefix) {
+	for _, n := range n.List(maxProxies) {
+		if p, ok := network(n); ok {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 func network(n strictyaml.Node) (p netip.Prefix, ok bool) {

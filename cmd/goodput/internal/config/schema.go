@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -103,7 +104,8 @@ func upstreamSchema() *jsonschema.Schema {
 		keys.Key{Name: "failures", Value: keys.Default(keys.Whole("Requests in a row without an answer after which a server is not well. A refusal is an answer.", 1, maxFailures), DefaultFailures)},
 		keys.Key{Name: "slow_start", Value: keys.Default(keys.Duration("How long a server that is back takes to have all of its share.", 0, maxSlowStart), "5s")},
 		keys.Key{Name: "max_absence", Value: keys.Default(keys.Duration("How long a request may wait while no server is well.", shortest, longest), "1s")},
-		keys.Key{Name: "forward", Value: keys.Text("Header that tells the service how much time is left of a request whose caller used none, or none.", tokenPattern)},
+		keys.Key{Name: "forward", Value: keys.String("Header that tells the service how much time is left of a request whose caller used none: expect-within, grpc-timeout, connect-timeout-ms, x-envoy-expected-rq-timeout-ms, or none. Without it Expect-Within.", `^(?i:`+strings.Join(forwards, "|")+`)$`)},
+		keys.Key{Name: "forward_only", Value: keys.Bool("Forward takes the place of the header that the caller used, and is not beside it.")},
 	))
 }
 
@@ -140,11 +142,12 @@ func partKeys() []keys.Key {
 	}, policy.Keys()...)
 	all = append(all,
 		keys.Key{Name: "observe", Value: keys.Bool("Decide and count, but refuse nothing and let nobody wait. The limit should then be a number.")},
-		keys.Key{Name: "deadline_headers", Value: keys.List("Headers in which callers say how long they wait, beside Grpc-Timeout, Connect-Timeout-Ms, X-Envoy-Expected-Rq-Timeout-Ms and Expect-Within.", maxList, keys.Object("", 2,
+		keys.Key{Name: "deadline_headers", Value: keys.List("Headers in which callers say how long they wait, beside Grpc-Timeout, Connect-Timeout-Ms, X-Envoy-Expected-Rq-Timeout-Ms and Expect-Within.", maxHeaders, keys.Object("", 2,
 			keys.Key{Name: "name", Value: keys.Text("Of the header.", tokenPattern)},
 			keys.Key{Name: "format", Value: keys.Word("Milliseconds, seconds, a duration as in this file, as gRPC writes it, a point in time in milliseconds since 1970, or as Finagle writes it.", formats...)},
 		))},
-		keys.Key{Name: "hop_margin", Value: keys.Default(keys.Duration("Taken off the time that is left before it is forwarded: for the way there and back.", 0, maxMargin), "0s")},
+		keys.Key{Name: "trust_deadline", Value: keys.List("Peers whose headers may say more than deadline_cap: addresses and ranges.", maxProxies, keys.Text("", ""))},
+		keys.Key{Name: "hop_margin", Value: keys.Default(keys.Duration("Taken off the time that is left before it is forwarded: for the way there and back.", 1, maxMargin), goodputhttp.HopMargin.String())},
 		keys.Key{Name: "tenant", Value: keys.Ref("key", "Who sends a request. Who is told apart has an equal share of the limit, unless tenants says otherwise.")},
 		keys.Key{Name: "user", Value: keys.Ref("key", "For whom it is: in an overload the same users are refused everywhere.")},
 		keys.Key{Name: "priority", Value: keys.Default(keys.Either("Who goes first, and who is refused first.", keys.Word("", priorities...), keys.Object("", 1,
@@ -156,6 +159,7 @@ func partKeys() []keys.Key {
 		keys.Key{Name: "probes", Value: keys.List("Paths of health probes, beside those of Kubernetes and of balancers: they are neither limited nor counted.", maxProbes, keys.String("", pathPattern))},
 		keys.Key{Name: "overload_status", Value: keys.Default(&jsonschema.Schema{Enum: []any{503, 429}, Description: "What a request is answered that found no place: 503, or 429 for clients that take 503 for a broken server."}, 503)},
 		keys.Key{Name: "markers", Value: keys.Several("What refusals carry beside Goodput-Rejected, for the retries of other systems.", len(markers), keys.Word("", markers...))},
+		keys.Key{Name: "server_timing", Value: keys.Bool("Every answer says in Server-Timing how long its request has waited.")},
 		keys.Key{Name: "max_body", Value: keys.Size("Of a request; beyond it 413. Without it any.")},
 		keys.Key{Name: "max_upgraded", Value: keys.Default(keys.Whole("Connections that are upgraded at once, such as WebSockets.", 1, maxUpgraded), goodputhttp.DefaultMaxUpgraded)},
 		keys.Key{Name: "slow_client", Value: keys.Default(keys.Duration("How long a request that holds a slot may wait for its client in all.", shortest, longest, "none"), "10s")},

@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
@@ -111,12 +112,25 @@ func upstreamKeys(m *strictyaml.Map, u *Upstream) {
 	set(&u.Failures, m.Get("failures"), whole(1, maxFailures))
 	set(&u.SlowStart, m.Get("slow_start"), span(0, maxSlowStart))
 	set(&u.MaxAbsence, m.Get("max_absence"), span(shortest, longest))
-	set(&u.Forward, m.Get("forward"), func(n strictyaml.Node) string {
-		if n.Raw() == "none" {
-			return "none"
+	set(&u.Forward, m.Get("forward"), forward)
+	u.ForwardOnly = m.Get("forward_only").Bool()
+	if u.ForwardOnly && u.Forward == "" && m.Sound() {
+		m.Get("forward_only").Fail("forward_only needs forward: the header that takes the place of the one that the caller used")
+	}
+}
+
+// forwards are the headers that tell a service how much time is left.
+var forwards = append([]string{"none"}, readAnyway...)
+
+// forward reads the name of one, in any case, as names of headers are.
+func forward(n strictyaml.Node) string {
+	text := n.Raw()
+	for _, name := range forwards {
+		if strings.EqualFold(name, text) {
+			return name
 		}
-		return headerName(n)
-	})
+	}
+	return forwards[n.Word(forwards...)] // which is none of them, and says so
 }
 
 // health reads how a server is asked: a path, or a path with how often.
