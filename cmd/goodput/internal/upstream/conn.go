@@ -28,11 +28,16 @@ type conn struct {
 	read     chan struct{} // closed by readOver: nothing more will be read
 }
 
+// A dialing is the DialContext of a net.Dialer, or of a test.
+type dialing func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// dial is that of all but tests.
+var dial dialing = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
+
 // dialer returns the DialContext of a transport. dialed hears of each.
-func dialer(dialed func(context.Context, error)) func(context.Context, string, string) (net.Conn, error) {
-	d := &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}
+func dialer(dial dialing, dialed func(context.Context, error)) dialing {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		c, err := d.DialContext(ctx, network, addr)
+		c, err := dial(ctx, network, addr)
 		dialed(ctx, err)
 		if err != nil {
 			return nil, err

@@ -34,6 +34,7 @@ var ErrAbsent = errors.New("no server of the upstream is well")
 // has a path and a query and no host.
 type Pool struct {
 	log  *slog.Logger
+	dial dialing
 	all  atomic.Pointer[[]member] // of the configuration in force; nobody changes what it points to
 	ends context.Context          // over with Close
 	end  context.CancelFunc
@@ -47,8 +48,10 @@ type Pool struct {
 }
 
 // New returns the pool of cfg. All servers are taken for well. Close ends it.
-func New(cfg config.Upstream, log *slog.Logger) *Pool {
-	p := &Pool{log: log.With("component", "upstream", "upstream", cfg.Name)}
+func New(cfg config.Upstream, log *slog.Logger) *Pool { return newPool(cfg, log, dial) }
+
+func newPool(cfg config.Upstream, log *slog.Logger, dial dialing) *Pool {
+	p := &Pool{dial: dial, log: log.With("component", "upstream", "upstream", cfg.Name)}
 	p.ends, p.end = context.WithCancel(context.Background())
 	p.all.Store(new([]member))
 	p.Reconfigure(cfg)

@@ -66,16 +66,15 @@ var marks = []string{
 
 // connect opens a connection and closes it.
 func (s *server) connect(ctx context.Context) error {
-	addr := net.JoinHostPort(s.url.Hostname(), port(s.url))
-	dial := (&net.Dialer{}).DialContext
-	if s.url.Scheme == "https" {
-		dial = (&tls.Dialer{}).DialContext
-	}
-	c, err := dial(ctx, "tcp", addr)
+	c, err := s.pool.dial(ctx, "tcp", net.JoinHostPort(s.url.Hostname(), port(s.url)))
 	if err != nil {
 		return err
 	}
-	return c.Close()
+	defer c.Close()
+	if s.url.Scheme == "https" {
+		return tls.Client(c, &tls.Config{ServerName: s.url.Hostname()}).HandshakeContext(ctx)
+	}
+	return nil
 }
 
 func port(u *url.URL) string {

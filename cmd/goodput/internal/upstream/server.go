@@ -33,7 +33,7 @@ const full = 1000
 
 func newServer(p *Pool, u *url.URL) *server {
 	s := &server{pool: p, name: u.Redacted(), url: u, target: target(u)}
-	s.back = newTransport(u.Scheme, s.dialed)
+	s.back = newTransport(u.Scheme, p.dial, s.dialed)
 	s.share.Store(full)
 	s.health = health{well: true, since: time.Now(), wake: make(chan struct{}, 1)}
 	return s

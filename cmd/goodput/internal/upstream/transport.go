@@ -49,8 +49,8 @@ type transport struct {
 }
 
 // newTransport returns one; dialed hears of each connection that was dialed.
-func newTransport(scheme string, dialed func(context.Context, error)) *transport {
-	u := &transport{h1: newHTTP(dialed), h2: newHTTP(dialed), h2c: scheme == "h2c"}
+func newTransport(scheme string, dial dialing, dialed func(context.Context, error)) *transport {
+	u := &transport{h1: newHTTP(dial, dialed), h2: newHTTP(dial, dialed), h2c: scheme == "h2c"}
 	u.h1.Protocols = new(http.Protocols)
 	u.h1.Protocols.SetHTTP1(true)
 	u.h1.Protocols.SetHTTP2(scheme == "https")
@@ -59,11 +59,11 @@ func newTransport(scheme string, dialed func(context.Context, error)) *transport
 	return u
 }
 
-func newHTTP(dialed func(context.Context, error)) *http.Transport {
+func newHTTP(dial dialing, dialed func(context.Context, error)) *http.Transport {
 	return &http.Transport{
 		// Proxy stays nil: the environment of this process says nothing about
 		// the way to the service beside it.
-		DialContext:            dialer(dialed),
+		DialContext:            dialer(dial, dialed),
 		TLSHandshakeTimeout:    dialTimeout,
 		MaxIdleConnsPerHost:    manyIdle,
 		IdleConnTimeout:        idleUpstream,

@@ -11,7 +11,7 @@ import (
 
 // What a transport must be so that the limiter is the only queue.
 func TestTransportIsTransparent(t *testing.T) {
-	back := newTransport("http", func(context.Context, error) {})
+	back := newTransport("http", dial, func(context.Context, error) {})
 	for name, tr := range map[string]*http.Transport{"h1": back.h1, "h2": back.h2} {
 		for what, holds := range map[string]bool{
 			"connections have no cap":                    tr.MaxConnsPerHost == 0 && tr.MaxIdleConns == 0,
