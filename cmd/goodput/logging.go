@@ -1,6 +1,7 @@
 package main
 
 import (
+	"log"
 	"log/slog"
 	"os"
 
@@ -20,8 +21,13 @@ func (f logFlags) logger() *slog.Logger {
 		panic(err) // kong let only known levels pass
 	}
 	options := &slog.HandlerOptions{Level: level}
+	var out slog.Handler = slog.NewTextHandler(os.Stderr, options)
 	if f.LogFormat == "json" || f.LogFormat == "auto" && !term.IsTerminal(int(os.Stderr.Fd())) {
-		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+		out = slog.NewJSONHandler(os.Stderr, options)
 	}
-	return slog.New(slog.NewTextHandler(os.Stderr, options))
+	// net/http has things to say there about single answers of a service, with what is in
+	// them: a line for each is more than a log can take.
+	log.SetFlags(0)
+	log.SetOutput(slog.NewLogLogger(out, slog.LevelDebug).Writer())
+	return slog.New(out)
 }

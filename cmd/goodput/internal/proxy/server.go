@@ -1,8 +1,11 @@
 package proxy
 
 import (
+	"context"
+	"log"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"github.com/goodput/goodput/cmd/goodput/internal/config"
 )
@@ -38,6 +41,20 @@ func (p *Proxy) Server(l config.Listener) *http.Server {
 		},
 		ConnState:   p.connState,
 		ConnContext: connContext,
-		ErrorLog:    slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
+		ErrorLog:    log.New(&serverLog{p.log}, "", 0),
 	}
+}
+
+// A serverLog takes what net/http says about its connections. Most of it is about what a
+// client has done, a failed handshake or a frame that is none, and anybody can do that as
+// often as they like: it is for who looks for it.
+type serverLog struct{ log *slog.Logger }
+
+func (l *serverLog) Write(line []byte) (int, error) {
+	level, text := slog.LevelDebug, strings.TrimSpace(string(line))
+	if strings.Contains(text, "panic serving") || strings.Contains(text, "Accept error") {
+		level = slog.LevelWarn
+	}
+	l.log.Log(context.Background(), level, text)
+	return len(line), nil
 }
