@@ -22,8 +22,15 @@ type Memory struct {
 	Each       float64 `json:"bytes_per_request"`
 }
 
-// queueing is how long a Memory may take to have its requests wait.
-const queueing = 30 * time.Second
+const (
+	// queueing is how long a Memory may take to have its requests wait.
+	queueing = 30 * time.Second
+
+	// pace is the time between two of them: 2,500 a second, twice what the service of the
+	// overload can do. If all came at once, what they take on their way in would be there
+	// for all of them at once, and it is another question.
+	pace = 400 * time.Microsecond
+)
 
 // Memories measures what waiting requests take: n of them, over each protocol, with no body
 // and with one of so many bytes, in goodput's queue and in handlers of net/http, which is
@@ -134,7 +141,8 @@ func (q *queue) connection(ctx context.Context, body string, watch bool) error {
 }
 
 func (q *queue) overConnections(ctx context.Context, n int) error {
-	for range n {
+	for start, i := time.Now(), 0; i < n; i++ {
+		time.Sleep(time.Until(start.Add(time.Duration(i) * pace)))
 		if err := q.connection(ctx, q.body, true); err != nil {
 			return err
 		}
@@ -148,7 +156,8 @@ func (q *queue) overStreams(ctx context.Context, n int) error {
 	clear.SetUnencryptedHTTP2(true)
 	transport := &http.Transport{Protocols: clear, DisableCompression: true}
 	q.conns = append(q.conns, closer(transport.CloseIdleConnections))
-	for range n {
+	for start, i := time.Now(), 0; i < n; i++ {
+		time.Sleep(time.Until(start.Add(time.Duration(i) * pace)))
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+q.addr+pathHold, bytes.NewReader([]byte(q.body)))
 		if err != nil {
 			return err

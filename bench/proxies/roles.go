@@ -153,7 +153,8 @@ type holder struct{ n atomic.Int64 }
 
 func (h *holder) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	body := make([]byte, max(0, r.ContentLength))
-	_, _ = io.ReadFull(r.Body, body) // while it is unread, nobody notices that the client leaves
+	_, _ = io.ReadFull(r.Body, body)   // while it is unread, nobody notices that the client leaves
+	_, _ = io.Copy(io.Discard, r.Body) // nor does HTTP/2 forget its buffer before the end
 	h.n.Add(1)
 	defer h.n.Add(-1)
 	<-r.Context().Done()
