@@ -163,7 +163,7 @@ func (v *visit) fill() error {
 			more := min(max(b.read.held, 4<<10), most-b.read.held)
 			if more == 0 {
 				if v.r.ContentLength > 0 {
-					return io.EOF // all that was declared is here
+					return b.last() // all that was declared is here
 				}
 				return nil
 			}
@@ -179,6 +179,16 @@ func (v *visit) fill() error {
 			return err
 		}
 	}
+}
+
+// last reads the end behind the last byte, which HTTP/1 says with the byte. The server of
+// HTTP/2 in net/http keeps what it had buffered of a stream, up to 16 KiB, until it has said so.
+func (b *body) last() error {
+	var none [1]byte
+	if _, err := b.fetch(none[:]); err != nil {
+		return err
+	}
+	return io.EOF
 }
 
 // forget gives back the memory of the body. A transport may still read a body
