@@ -185,13 +185,13 @@ func (s *service) reload() (note string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	cfg, err := readPolicy(s.path)
-	if err == nil {
-		err = s.proxy.Reconfigure(cfg)
-	}
-	for _, l := range s.open {
+	for _, l := range s.open { // first: newer keys are good under either configuration
 		if err == nil {
 			err = l.Reload()
 		}
+	}
+	if err == nil {
+		err = s.proxy.Reconfigure(cfg)
 	}
 	if err != nil {
 		s.reloads.Good = false
