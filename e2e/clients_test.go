@@ -165,6 +165,7 @@ func TestClientsLeaveUnderOverload_C006_C085(t *testing.T) {
 	}
 	figure(t, "ends", "%d stay, %d leave: abandoned %d, cancelled %d; the service, which goes on with what is abandoned, had %d at once",
 		len(r.Answers), left, after.Ended("abandoned"), after.Ended("cancelled"), s.Counts(t).Peak)
+	s.Kill()
 	p.Leaks(t, base)
 }
 
@@ -246,6 +247,7 @@ func TestSlowBodiesHoldNoSlot_C095(t *testing.T) {
 			close(stop)
 			trickling.Wait()
 			p.Rest(t, 5*time.Second)
+			s.Kill()
 			p.Leaks(t, base)
 		})
 	}

@@ -48,7 +48,7 @@ func TestDatabaseNeverSeesMoreThanTheLimit(t *testing.T) {
 			}()
 			ended, probes := make(chan struct{}), make(chan int, 1)
 			go func() { probes <- probe(t, p, ended) }()
-			r := offer(p.URL(), 8*time.Second, http2)
+			r := offer(p.URL(), 5*time.Second, http2)
 			close(ended)
 			stop()
 			w := <-seen
@@ -71,6 +71,7 @@ func TestDatabaseNeverSeesMoreThanTheLimit(t *testing.T) {
 			report(t, r, c)
 			figure(t, "database", "at most %d connections, %d statements, %d in pg_sleep in %d samples; %d requests at once in the service, %d refused by the database",
 				w.most.Connections, w.most.Active, w.most.Sleeping, w.samples, c.Peak, c.Errors)
+			s.Kill() // and with it the connections that goodput keeps
 			left := p.Leaks(t, base)
 			figure(t, "afterwards", "%d files (%d before), %d goroutines (%d), %d threads (%d), RSS %d MiB",
 				left.Files, base.Files, left.Goroutines, base.Goroutines, left.Threads, base.Threads, left.RSS>>20)

@@ -173,7 +173,7 @@ func TestTermTimeout(t *testing.T) {
 	if kinds := tally(t, answers); kinds["draining"] != slots || kinds["cut"] != slots {
 		t.Errorf("%d ran, as many waited: %v", slots, kinds)
 	}
-	if !strings.Contains(p.Log(), "20 running requests were cut") {
+	if !strings.Contains(p.Log(), "20 running requests and 0 upgraded connections were cut") {
 		t.Errorf("the log does not say what happened:\n%s", p.Log())
 	}
 	figure(t, "drain timeout 1 s", "exit 1 after %s", millis(took))

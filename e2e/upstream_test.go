@@ -93,6 +93,7 @@ func TestServiceIsKilledAndRestarted(t *testing.T) {
 	away := func(a openloop.Answer) bool { return a.Status == http.StatusBadGateway }
 	figure(t, "while it is away", "%d x 502, p99 %s; %d refused; served again %.0f/s",
 		down.gone, millis(r.Quantile(0.99, openloop.Latency, away)), down.refused, float64(again.ok)/seconds)
+	s.Kill()
 	p.Leaks(t, base)
 }
 

@@ -38,13 +38,13 @@ func runWrk(t *testing.T, url string, connections int, length time.Duration) (w 
 // as slots: every answer is nginx's 2xx or a refusal of goodput.
 func TestWebServer(t *testing.T) {
 	s := database(t).Serve(t, slots)
-	n := rig.StartWebServer(t, s)
-	for _, path := range []string{"/small", "/slow", "/work"} {
+	for path, length := range map[string]time.Duration{"/small": 2 * time.Second, "/slow": 4 * time.Second, "/work": 2 * time.Second} {
 		t.Run(strings.TrimPrefix(path, "/"), func(t *testing.T) {
+			n := rig.StartWebServer(t, s)
 			// /slow takes longer than the objective of the other tests.
 			p := protect(t, n.URL(), "--objective", "2s")
 			base := p.Baseline(t)
-			w := runWrk(t, p.URL()+path, 3*slots, 4*time.Second)
+			w := runWrk(t, p.URL()+path, 3*slots, length)
 			l := p.Rest(t, 5*time.Second)
 			if w.foreign > 0 || w.broken > 0 || w.ok == 0 {
 				t.Errorf("wrk got %+v", w)
@@ -64,10 +64,11 @@ func TestWebServer(t *testing.T) {
 					t.Errorf("the service had %d requests at once and %d errors: %v", got.Peak, got.Errors, l)
 				}
 			}
-			p.Leaks(t, base)
-			direct := runWrk(t, n.URL()+path, slots, 2*time.Second)
+			direct := runWrk(t, n.URL()+path, slots, length/2)
 			figure(t, "wrk", "%d connections: %.0f/s served, %d refused (direct, %d connections: %.0f/s)",
 				3*slots, w.perSecond(), w.refused, slots, direct.perSecond())
+			n.Kill() // and with it the connections that goodput keeps
+			p.Leaks(t, base)
 		})
 	}
 }
