@@ -21,8 +21,9 @@ const conns = 32
 // An Overload is what became of a load behind one contestant.
 type Overload struct {
 	*live.Result
-	Admits string  `json:"admits"`
-	CPU    float64 `json:"proxy_cpu_s"` // of the proxy alone
+	Admits  string  `json:"admits"`
+	CPU     float64 `json:"proxy_cpu_s"` // of the proxy alone
+	Offered int     `json:"offered"`
 }
 
 // A Load is an overload to play.
@@ -98,7 +99,11 @@ func (ps Programs) overload(ctx context.Context, c Contestant, multiple float64,
 	if err != nil {
 		return nil, err
 	}
-	return &Overload{Result: r, Admits: c.words(l.Slots), CPU: (after - before).Seconds()}, ctx.Err()
+	o := &Overload{Result: r, Admits: c.words(l.Slots), CPU: (after - before).Seconds()}
+	for _, b := range r.Series {
+		o.Offered += b.Arrived
+	}
+	return o, ctx.Err()
 }
 
 // A wire is a client over HTTP/2 without TLS.

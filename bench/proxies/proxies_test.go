@@ -1,6 +1,7 @@
 package proxies
 
 import (
+	"math"
 	"os"
 	"os/exec"
 	"strings"
@@ -111,18 +112,20 @@ func TestNumbersAreJudged(t *testing.T) {
 		r      *Report
 		missed string // letters of the numbers in their order: m missed, r reached
 	}{
-		"all is well":             {costs(10000, 9300, 8000, 31000, 60000), "rrr"},
-		"dearer than bare":        {costs(10000, 9200, 8000, 31000, 60000), "mrr"},
-		"no better than Caddy":    {costs(10000, 9300, 9000, 31000, 60000), "rmr"},
-		"a refusal costs a third": {costs(10000, 9300, 8000, 27900, 60000), "rrm"},
-		"1.5x":                    {overload(1.5, 0.90, 0.90, ""), "r"},
-		"3x":                      {overload(3, 0.97, 0.97, ""), "rr"},
-		"3x, and a rival":         {overload(3, 0.97, 0.99, ""), "mr"},
-		"3x, and capacity":        {overload(3, 0.96, 0.96, ""), "rm"},
-		"10x":                     {overload(10, 0.95, 0.95, ""), "rr"},
-		"10x, void":               {overload(10, 0.99, 0.95, "it was late"), "mm"},
-		"memory":                  {waiting(24576), "r"},
-		"more memory":             {waiting(24577), "m"},
+		"all is well":                 {costs(10000, 9300, 8000, 31000, 50000), "rrrr"},
+		"dearer than bare":            {costs(10000, 9200, 8000, 31000, 50000), "mrrr"},
+		"no better than Caddy":        {costs(10000, 9300, 9000, 31000, 50000), "rmrr"},
+		"a refusal costs a third":     {costs(10000, 9300, 8000, 27900, 40000), "rrmr"},
+		"net/http refuses no cheaper": {costs(10000, 9300, 8000, 27900, 30000), "rrrr"},
+		"much cheaper":                {costs(10000, 9300, 8000, 31000, 60000), "rrrm"},
+		"1.5x":                        {overload(1.5, 0.90, 0.90, ""), "r"},
+		"3x":                          {overload(3, 0.97, 0.97, ""), "rr"},
+		"3x, and a rival":             {overload(3, 0.97, 0.99, ""), "mr"},
+		"3x, and capacity":            {overload(3, 0.96, 0.96, ""), "rm"},
+		"10x":                         {overload(10, 0.95, 0.95, ""), "rr"},
+		"10x, void":                   {overload(10, 0.99, 0.95, "it was late"), "mm"},
+		"memory":                      {waiting(24576), "r"},
+		"more memory":                 {waiting(24577), "m"},
 	} {
 		c.r.Judge()
 		got := ""
@@ -136,6 +139,26 @@ func TestNumbersAreJudged(t *testing.T) {
 		if got != c.missed {
 			t.Errorf("%s: %s, want %s: %+v", name, got, c.missed, c.r.Numbers)
 		}
+	}
+}
+
+// Two loads tell what a pass and a refusal cost, in whatever order they are played.
+func TestMarginalCost(t *testing.T) {
+	play := func(load float64, passes, refusals int, cpu float64) *Overload {
+		n := passes + refusals
+		return &Overload{Result: &live.Result{Contestant: Goodput, Load: load, Refused: float64(refusals) / float64(n)}, Offered: n, CPU: cpu}
+	}
+	r := &Report{Overloads: []*Overload{play(10, 1000, 9000, 1000*100e-6+9000*20e-6), play(3, 900, 2100, 900*100e-6+2100*20e-6)}}
+	if pass, refusal := r.Marginal(Goodput); math.Abs(pass-100e-6) > 1e-9 || math.Abs(refusal-20e-6) > 1e-9 {
+		t.Errorf("%v and %v, want 100us and 20us", pass, refusal)
+	}
+	r.Overloads[1].CPU = 1 // the larger load took less: no cost of a refusal makes that
+	if pass, refusal := r.Marginal(Goodput); pass != 0 || refusal != 0 {
+		t.Errorf("%v and %v of nonsense", pass, refusal)
+	}
+	r.Overloads = r.Overloads[:1]
+	if pass, refusal := r.Marginal(Goodput); pass != 0 || refusal != 0 {
+		t.Errorf("%v and %v of one load", pass, refusal)
 	}
 }
 

@@ -67,10 +67,9 @@ func overloads(w io.Writer, r *proxies.Report) error {
 			said[o.Contestant] = true
 			notes = append(notes, o.Contestant+": "+o.Admits)
 		}
-		offered := o.Rate * float64(len(o.Series)) / 2 // a bin of the series is half a second
 		fmt.Fprintf(tw, "%gx\t%s\t%.0f\t%.0f\t%.3f\t%.3f\t%.0f\t%.0f\t%.1f\t%.1f\t%.1f\t%.0f\t%.3f\t%.1f\t\n",
 			o.Load, o.Contestant, o.Rate, o.Capacity, o.Quick, o.Ratio, o.P50, o.P99, 100*o.Refused, o.No, 100*o.Late,
-			1e6*o.CPU/max(offered, 1), o.Speed, o.Lag)
+			1e6*o.CPU/float64(max(o.Offered, 1)), o.Speed, o.Lag)
 	}
 	if err := tw.Flush(); err != nil {
 		return err
@@ -107,6 +106,8 @@ func numbers(w io.Writer, r *proxies.Report) error {
 		switch {
 		case n.Void:
 			verdict = "void"
+		case n.OutOfReach():
+			verdict = "out of reach"
 		case n.Missed():
 			verdict = "missed"
 		}
