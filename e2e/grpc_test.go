@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -201,6 +203,70 @@ func TestGRPCCancelInTheQueue_C085(t *testing.T) {
 		t.Errorf("%v; the service executed %d", l, s.served.Load())
 	}
 	figure(t, "gRPC cancel", "out of the queue within %s", millis(took))
+}
+
+// With an overload status of 429 a refusal is RESOURCE_EXHAUSTED, as clients expect that
+// know the limits of others.
+func TestGRPCResourceExhausted(t *testing.T) {
+	s := speak(t)
+	p := rig.ProtectBy(t, `version: 1
+listen: "127.0.0.1:0"
+upstream: h2c://`+s.addr+`
+limit: 1
+objective: 20s
+max_waiting: 1
+overload_status: 429
+`)
+	c := dialGRPC(t, p.Addr, "", nil)
+	held := call(c, 0, "first")
+	<-s.entered
+	waiting := call(c, 0, "second")
+	eventually(t, p, 2*time.Second, "one waits", func(l rig.Limiter) bool { return l.Waiting == 1 })
+	if r := <-call(c, 0, "third"); r.code != codes.ResourceExhausted || len(r.trailer.Get("grpc-retry-pushback-ms")) != 1 {
+		t.Errorf("%+v", r)
+	}
+	s.release <- struct{}{}
+	s.release <- struct{}{}
+	if a, b := <-held, <-waiting; a.code != codes.OK || b.code != codes.OK {
+		t.Errorf("%+v, %+v", a, b)
+	}
+	p.Rest(t, 5*time.Second)
+}
+
+// A client of gRPC with a connection that it keeps notices nothing of a restart: all calls
+// during the delay are served, those which cross the GOAWAY as well, since they are sent
+// again on another connection.
+func TestGRPCDuringTheDelay_C090(t *testing.T) {
+	const delay = 800 * time.Millisecond
+	s := speak(t)
+	for range cap(s.release) { // nobody is held
+		s.release <- struct{}{}
+	}
+	p := rig.Protect(t, "h2c://"+s.addr, "--limit", "8", "--drain-delay", delay.String())
+	c := dialGRPC(t, p.Addr, "", nil)
+	var callers sync.WaitGroup
+	var served atomic.Int64
+	began := time.Now()
+	p.Signal(t, syscall.SIGTERM)
+	for range 8 {
+		callers.Go(func() {
+			for time.Since(began) < delay-100*time.Millisecond {
+				if r := <-call(c, 5*time.Second, "x"); r.code != codes.OK {
+					t.Errorf("%v after SIGTERM: %+v", time.Since(began), r)
+					return
+				}
+				<-s.entered
+				s.release <- struct{}{}
+				served.Add(1)
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+	callers.Wait()
+	if code := p.Exit(t, 5*time.Second); code != 0 || served.Load() == 0 {
+		t.Errorf("exit code %d, %d served", code, served.Load())
+	}
+	figure(t, "gRPC while leaving", "%d calls in %s of delay, all served", served.Load(), millis(delay))
 }
 
 // Streams pass in both directions, with their trailers, and hold their slot to the end.

@@ -145,7 +145,7 @@ func TestUnit(t *testing.T) {
 		t.Errorf("systemd waits %d s, goodput takes up to %d s + %d s", stop, delay, timeout)
 	}
 	// A unit is no unit without its program.
-	unit = strings.Replace(unit, "=/usr/bin/goodput ", "="+rig.Program(t)+" ", 1)
+	unit = strings.ReplaceAll(unit, "=/usr/bin/goodput ", "="+rig.Program(t)+" ")
 	file := rig.File(t, "goodput.service", unit)
 	if _, err := rig.Find(analyze); err != nil {
 		t.Skip(err) // containers have none

@@ -182,6 +182,9 @@ func TestManifestRuns(t *testing.T) {
 	m := read(t)
 	policy := strings.Replace(m.policy.Data["goodput.yaml"], `":8080"`, `"127.0.0.1:0"`, 1)
 	file := rig.File(t, "goodput.yaml", policy)
+	if out, err := exec.Command(rig.Program(t), "check", file).CombinedOutput(); err != nil {
+		t.Errorf("goodput check: %v\n%s", err, out)
+	}
 	args := slices.Clone(m.sidecar.Args)
 	for i, arg := range args {
 		switch name, _, _ := strings.Cut(arg, "="); name {
