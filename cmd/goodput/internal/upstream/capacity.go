@@ -13,15 +13,16 @@ type Capacity struct {
 	// all of them together is right for so much of it.
 	Part float64
 
-	// Limit is how many requests the servers run at once that are there, by the limits
-	// that were said; 0 if of one of them nobody has said it.
+	// Limit is how many requests all servers run at once, those that are out too, by the limits
+	// that were said; 0 if of one of them nobody has said it, and nothing is to be scaled.
 	Limit int
 
 	Well, Servers int // servers that are well, of all
 }
 
-// Scale returns what of a limit for all servers together there is: at least 1, so that
-// one server of many can show that it is well.
+// Scale returns what of a limit for all servers together there is: at least 1, so that one
+// server of many can show that it is well. Set it before SetPresent, or as many as before are
+// sent at once to a server that has just come.
 func (c Capacity) Scale(limit int) int {
 	if limit == 0 {
 		return 0
@@ -40,7 +41,7 @@ func (p *Pool) capacity() Capacity {
 		all += m.weight
 		there += m.weight * share
 		limit := float64(m.limit.Load())
-		slots += limit * share
+		slots += limit
 		said = said && limit > 0
 		if share > 0 {
 			c.Well++
@@ -50,8 +51,8 @@ func (p *Pool) capacity() Capacity {
 	if all > 0 {
 		c.Part = there / all
 	}
-	if said && c.Present {
-		c.Limit = max(1, int(slots+1e-9))
+	if said {
+		c.Limit = int(slots)
 	}
 	return c
 }
