@@ -237,6 +237,9 @@ func (b *body) fetch(p []byte) (int, error) {
 	if b.most == 0 {
 		return b.source.Read(p)
 	}
+	if b.cut.Load() {
+		return 0, &http.MaxBytesError{Limit: b.most}
+	}
 	left := b.most - b.taken
 	if int64(len(p)) > left {
 		p = p[:left+1]
@@ -246,10 +249,8 @@ func (b *body) fetch(p []byte) (int, error) {
 		b.taken += int64(n)
 		return n, err
 	}
-	b.taken = b.most
-	if b.cut.CompareAndSwap(false, true) {
-		b.large.Add(1)
-	}
+	b.cut.Store(true)
+	b.large.Add(1)
 	return int(left), &http.MaxBytesError{Limit: b.most}
 }
 

@@ -96,6 +96,15 @@ func TestTransportSpeaksAsItsCaller(t *testing.T) {
 	if sent.Get("Expect-Within") == "" || len(sent) != 1 {
 		t.Errorf("%v", sent)
 	}
+	// One that the server was told to read is among them.
+	mine := &Server{Limiter: one(limiter(1, goodput.Config{})), DeadlineHeaders: []DeadlineHeader{{"X-Mine", FormatGo}}}
+	mine.Next = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = tr.RoundTrip(get(r.Context()))
+	})
+	status(mine, request("X-Mine: 100s"))
+	if left, err := time.ParseDuration(sent.Get("X-Mine")); err != nil || left > 100*time.Second-HopMargin || len(sent) != 1 {
+		t.Errorf("%v", sent)
+	}
 	// The headers of gRPC are for gRPC, and the others are not.
 	kind := ""
 	h = Handler(limiter(1, goodput.Config{}), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
