@@ -180,8 +180,8 @@ func TestDrainTimeoutIsTold(t *testing.T) {
 	}
 }
 
-// The service dies under load and comes back: 502 meanwhile, nothing hangs, and
-// every arrival is accounted for.
+// The service dies under load: who was at it gets a 502, the others are refused as
+// unavailable, nothing hangs, and every arrival is accounted for.
 func TestUpstreamKilledUnderLoad(t *testing.T) {
 	upstream, srv := backend(t, func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(2 * time.Millisecond)
@@ -205,8 +205,12 @@ func TestUpstreamKilledUnderLoad(t *testing.T) {
 					if good.Add(1) == 100 {
 						srv.Close()
 					}
-				case http.StatusBadGateway:
-					bad.Add(1)
+				case http.StatusBadGateway, http.StatusServiceUnavailable:
+					if why := res.Header.Get("Goodput-Rejected"); (why == "unavailable") == (res.StatusCode == http.StatusServiceUnavailable) {
+						bad.Add(1)
+					} else {
+						other.Add(1) // a queue that was full
+					}
 				default:
 					other.Add(1)
 				}
@@ -215,7 +219,7 @@ func TestUpstreamKilledUnderLoad(t *testing.T) {
 	}
 	wg.Wait()
 	l := p.until("idle", func(l admin.LimiterState) bool { return l.Running+l.Waiting+l.InUse == 0 })
-	if l.Counts.Arrivals != uint64(sent.Load()) || count(l, "failed", "") < uint64(bad.Load()) {
+	if l.Counts.Arrivals != uint64(sent.Load()) || count(l, "failed", "")+count(l, "rejected", "unavailable") < uint64(bad.Load()) {
 		t.Errorf("%d sent: %d good, %d bad, %d other; %+v", sent.Load(), good.Load(), bad.Load(), other.Load(), l.Counts)
 	}
 	p.signal(syscall.SIGTERM)

@@ -1,8 +1,11 @@
 package proxy
 
 import (
+	"cmp"
 	"net/http"
 	"net/http/httputil"
+	"slices"
+	"time"
 
 	"github.com/goodput/goodput"
 	"github.com/goodput/goodput/cmd/goodput/internal/config"
@@ -20,12 +23,17 @@ type class struct {
 	door    *goodputhttp.Server
 	carrier *carrier // behind the door
 	pool    *upstream.Pool
+
+	follower
 }
 
 // class returns cfg as a class that has no limiter yet. was is the class of the same name
 // until now, if there is one.
 func (p *Proxy) class(cfg *config.Class, t *table, was *class) *class {
 	c := &class{cfg: cfg, matches: match(cfg.Match), pool: t.pools[cfg.Upstream]}
+	up := t.upstream(cfg.Upstream)
+	c.absence = max(min(up.MaxAbsence, longestWait(cfg)), time.Millisecond) // the least that there is
+	c.scaled = !slices.ContainsFunc(up.Servers, func(s config.Server) bool { return s.Limit == 0 })
 	var back http.RoundTripper = c.pool
 	if cfg.Finish > 0 {
 		back = &finisher{back, cfg.Finish}
@@ -49,6 +57,12 @@ func (p *Proxy) class(cfg *config.Class, t *table, was *class) *class {
 		c.door.Succeed(was.door)
 	}
 	return c
+}
+
+// longestWait is how long a request without a deadline waits at the most: where servers are
+// away for longer it is refused because they are, not for its wait.
+func longestWait(c *config.Class) time.Duration {
+	return cmp.Or(c.Limiter.MaxWait, c.Limiter.Objective, config.DefaultObjective)
 }
 
 // door returns what admits the requests of a class.

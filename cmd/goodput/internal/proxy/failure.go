@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/cmd/goodput/internal/upstream"
 	"github.com/goodput/goodput/goodputhttp"
 )
 
@@ -36,13 +38,14 @@ func (f Failure) String() string {
 	return "unknown"
 }
 
-// fail answers a request that the upstream did not. Four cases, told apart by
+// fail answers a request that the upstream did not. Five cases, told apart by
 // who is to blame, because only some of them count against the service:
 //
 //	the client left         nothing to say, nobody to say it to
 //	the client's body broke 400, 408 if it was cut off for being slow, or 413 for its length
 //	the deadline passed     504
-//	everything else         502: it could not be reached, or hung up
+//	no server was reached   refused as unavailable: the request was not executed
+//	everything else         502: it hung up
 func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	cause := r.Context().Err()
 	if errors.Is(cause, context.Canceled) {
@@ -70,19 +73,23 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 		http.Error(w, "goodput: the request body ended early or is malformed", http.StatusBadRequest)
 		return
 	}
-	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "dial" {
+	if op := (*net.OpError)(nil); errors.Is(err, upstream.ErrAbsent) || errors.As(err, &op) && op.Op == "dial" {
 		p.failures.add(Unreachable, err)
-		if dns := (*net.DNSError)(nil); !errors.As(err, &dns) {
+		if dns := (*net.DNSError)(nil); op != nil && !errors.As(err, &dns) {
 			// Nobody listens, or nobody takes more: an adaptive limit begins low
 			// when the upstream is back.
 			goodputhttp.Dropped(r.Context())
 		}
-		http.Error(w, "goodput: the upstream cannot be reached; the request was not executed", http.StatusBadGateway)
+		goodputhttp.ProxyError(w, r, unreached)
 		return
 	}
 	p.failures.add(Broken, err)
 	http.Error(w, "goodput: the upstream closed the connection before it answered", http.StatusBadGateway)
 }
+
+// unreached is the refusal of a request that was admitted and could be sent to no server. A
+// second is the least that makes sense: they are tried again by then.
+var unreached = &goodput.Rejection{Outcome: goodput.Rejected, Reason: goodput.Unavailable, RetryAfter: time.Second}
 
 // failures counts, and logs at most once a second: an upstream that is down
 // fails every request.

@@ -21,12 +21,15 @@ func closedPort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func TestUpstreamThatIsDownIs502(t *testing.T) {
+// A service that is down: who was admitted is refused with the promise that nothing was
+// executed, and that is what it is, whether or not the pool knows yet.
+func TestUpstreamThatIsDownIsUnavailable(t *testing.T) {
 	for _, scheme := range []string{"http", "h2c"} {
 		w := start(t, scheme+"://"+closedPort(t), nil)
 		for i, client := range []*http.Client{w.h1, w.h2} {
 			res, body := w.get(client, "/")
-			if res.StatusCode != http.StatusBadGateway || !strings.Contains(body, "not executed") {
+			if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Goodput-Rejected") != "unavailable" ||
+				res.Header.Get("Retry-After") == "" || !strings.Contains(body, "not started") {
 				t.Errorf("%s: %s %s", scheme, res.Status, body)
 			}
 			s := w.settle("failed", func(s goodput.Stats) bool { return s.Outcomes[goodput.Failed] == uint64(i+1) })

@@ -91,7 +91,12 @@ func (t *table) leave(old *table) {
 			t.gone = append(t.gone, c)
 		}
 	}
-	t.gone = t.gone[max(0, len(t.gone)-maxGone):]
+	for len(t.gone) > maxGone {
+		if stop := t.gone[0].stop; stop != nil {
+			stop()
+		}
+		t.gone = t.gone[1:]
+	}
 }
 
 // Reconfigure puts cfg in force. Requests in flight, and those that wait, stay where they
@@ -126,8 +131,12 @@ func (p *Proxy) Reconfigure(cfg *config.Config) error {
 		t.classes = append(t.classes, c)
 	}
 	for _, c := range t.classes {
-		var err error
-		if c.lim, err = p.limiter(c.cfg, old.find(c.cfg.Name)); err != nil {
+		was := old.find(c.cfg.Name)
+		err := c.follow(was, func(limits goodput.Config) (err error) {
+			c.lim, err = p.limiter(c.cfg, limits, was)
+			return err
+		})
+		if err != nil {
 			return fmt.Errorf("class %q: %w", c.cfg.Name, err)
 		}
 	}
@@ -143,16 +152,16 @@ func (p *Proxy) Reconfigure(cfg *config.Config) error {
 
 // limiter returns the limiter of a class, which goes on if there was one, unless it was one
 // that refuses and is to be one that does not: their counters cannot be told apart.
-func (p *Proxy) limiter(c *config.Class, was *class) (*goodput.Limiter, error) {
+func (p *Proxy) limiter(c *config.Class, limits goodput.Config, was *class) (*goodput.Limiter, error) {
 	switch {
 	case c.Mode == config.Connection:
 		return nil, nil
 	case was != nil && was.lim != nil && was.cfg.Limiter.Observe == c.Limiter.Observe:
-		return was.lim, was.lim.Reconfigure(c.Limiter)
+		return was.lim, was.lim.Reconfigure(limits)
 	case p.newLimiter != nil:
-		return p.newLimiter(c.Limiter), nil
+		return p.newLimiter(limits), nil
 	}
-	return goodput.New(c.Limiter), nil
+	return goodput.New(limits), nil
 }
 
 // Config returns the configuration in force.
