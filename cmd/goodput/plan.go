@@ -7,8 +7,11 @@ import (
 	"io"
 	"strings"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/goodput/goodput/cmd/goodput/internal/flags"
 	"github.com/goodput/goodput/cmd/goodput/internal/policy"
+	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
 	"github.com/goodput/goodput/cmd/goodput/internal/topology"
 	"github.com/goodput/goodput/internal/plan"
 )
@@ -17,6 +20,8 @@ import (
 type planCmd struct {
 	File string `env:"-" arg:"" optional:"" placeholder:"FILE" help:"A topology in YAML: layers with limits and replicas, and what they share; - is stdin. Instead of the flags."`
 
+	Config        string              `env:"-" short:"c" placeholder:"FILE" help:"A policy file of goodput serve: the limit, objective, percentile, deadline, service and depth of a class, in place of flags. --service says how service times vary, or what they are where the file does not."`
+	Class         string              `env:"-" placeholder:"NAME" help:"Which class of --config, where there are several."`
 	Limit         policy.Limit        `env:"-" placeholder:"N" help:"Requests that run at once: a number, for a plan is made before auto has found one. Required without a file."`
 	Service       topology.Service    `env:"-" placeholder:"DURATION[:SHAPE]" help:"Service time, from slot to response: its mean, and how it varies: 50ms:fixed, 50ms:exp, 50ms:lognormal:2 (the CV, standard deviation / mean) or 50ms:p99:300ms; \"50ms exponential\", \"50ms lognormal 2\", with spaces, as in a scenario, are the same. Taken as exponential if that is not said. Required without a file."`
 	Objective     flags.Span          `env:"-" placeholder:"DURATION" help:"Latency that admitted requests must meet at the percentile, waiting included (the deadline, else 1s)."`
@@ -30,6 +35,14 @@ type planCmd struct {
 	RetryInterval flags.Span          `env:"-" placeholder:"DURATION" help:"After how long a client tries again."`
 	Print         bool                `env:"-" help:"Print an example of a topology file, with a word about each key, to save and change."`
 	Format        string              `env:"-" placeholder:"FORMAT" enum:"text,json,markdown,go-comment" default:"text" help:"text, json, markdown (an agreement to sign before an overload) or go-comment (to paste beside a constant) (${default})."`
+
+	given []string // flags that a policy file takes the place of
+}
+
+// BeforeApply is called by kong before Validate.
+func (c *planCmd) BeforeApply(ctx *kong.Context) error {
+	c.given = given(ctx, "limit", "objective", "percentile", "deadline", "depth")
+	return nil
 }
 
 // Help is what kong prints below the one line.
@@ -41,6 +54,7 @@ func (planCmd) Help() string {
   goodput plan --limit 60 --service 50ms --objective 400ms --format go-comment
   goodput plan --print > topology.yaml
   goodput plan topology.yaml
+  goodput plan --config policy.yaml --class search --service 50ms:exp
 
 A topology is the layers that a request passes, each with its limit and its own service time:
 
@@ -61,11 +75,15 @@ func (c *planCmd) Validate() error {
 	if c.Print {
 		return nil
 	}
+	if err := c.takePolicy(); err != nil {
+		return err
+	}
 	if c.File != "" {
 		for _, f := range []struct {
 			name string
 			set  bool
 		}{
+			{"config", c.Config != ""},
 			{"limit", c.Limit.Law != nil},
 			{"service", c.Service.Mean != 0},
 			{"objective", c.Objective != 0},
@@ -94,6 +112,37 @@ func (c *planCmd) Validate() error {
 	}
 	if err := c.input().Validate(); err != nil {
 		return fmt.Errorf("--%w", err) // --attempts 200 are out of range
+	}
+	return nil
+}
+
+// takePolicy takes from the policy file what flags would have said.
+func (c *planCmd) takePolicy() error {
+	switch {
+	case c.Config == "" && c.Class == "":
+		return nil
+	case c.Config == "":
+		return fmt.Errorf("--class %s needs --config: the policy file that has it", c.Class)
+	case c.File != "":
+		return nil // said by Validate
+	case len(c.given) > 0:
+		return fmt.Errorf("--config and %s: with a file the policy is in the file alone", strings.Join(c.given, ", "))
+	}
+	class, err := policyClass(c.Config, c.Class)
+	if err != nil {
+		return err
+	}
+	l := &class.Limiter
+	c.Class, c.Limit.Law = class.Name, l.Limit
+	c.Objective, c.Deadline = flags.Span(l.Objective), flags.Span(class.Deadline)
+	if l.Percentile != 0 {
+		c.Percentile = topology.Percentile(l.Percentile)
+	}
+	if l.Depth > 0 {
+		c.Depth = flags.Count(l.Depth)
+	}
+	if c.Service.Mean == 0 && l.Service != 0 {
+		return c.Service.UnmarshalText([]byte(strictyaml.Short(l.Service)))
 	}
 	return nil
 }
@@ -209,19 +258,22 @@ func (c *planCmd) again() string {
 	if c.File != "" {
 		b.WriteString(" " + quoted(c.File))
 	}
+	byFlags := c.Config == ""
 	for _, f := range []struct {
 		name  string
 		set   bool
 		value any
 	}{
-		{"limit", c.Limit.Law != nil, c.Limit},
+		{"config", c.Config != "", quoted(c.Config)},
+		{"class", c.Class != "", c.Class},
+		{"limit", byFlags && c.Limit.Law != nil, c.Limit},
 		{"service", c.Service.Mean != 0, c.Service},
-		{"objective", c.Objective != 0, c.Objective.Duration()},
-		{"percentile", c.File == "" && c.Percentile != 0.99, fmt.Sprintf("%g", 100*c.Percentile)},
-		{"deadline", c.Deadline != 0, c.Deadline.Duration()},
+		{"objective", byFlags && c.Objective != 0, c.Objective.Duration()},
+		{"percentile", byFlags && c.File == "" && c.Percentile != 0.99, fmt.Sprintf("%g", 100*c.Percentile)},
+		{"deadline", byFlags && c.Deadline != 0, c.Deadline.Duration()},
 		{"burst", c.Burst.Factor != 0, fmt.Sprintf("%gx:%v", c.Burst.Factor, c.Burst.Length)},
 		{"request-bytes", c.RequestBytes != 0, int64(c.RequestBytes)},
-		{"depth", c.Depth != 0, int(c.Depth)},
+		{"depth", byFlags && c.Depth != 0, int(c.Depth)},
 		{"proposed-depth", c.ProposedDepth != 0, int(c.ProposedDepth)},
 		{"attempts", c.Attempts != 0, int(c.Attempts)},
 		{"retry-interval", c.RetryInterval != 0, c.RetryInterval.Duration()},

@@ -11,8 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/goodput/goodput/cmd/goodput/internal/accesslog"
 	"github.com/goodput/goodput/cmd/goodput/internal/build"
+	"github.com/goodput/goodput/cmd/goodput/internal/config"
 	"github.com/goodput/goodput/cmd/goodput/internal/flags"
 	"github.com/goodput/goodput/cmd/goodput/internal/policy"
 	"github.com/goodput/goodput/cmd/goodput/internal/replay"
@@ -26,7 +29,8 @@ import (
 type replayCmd struct {
 	Logs []string `arg:"" name:"log" help:"Access logs or traces, plain or gzip, any number; - is stdin."`
 
-	Limit     policy.Limit `env:"-" required:"" placeholder:"LIMIT" help:"Requests that run at once: a number, or auto, which finds it and needs --slots; auto:min=2,max=200,shared=true has all that it can be told."`
+	Config    string       `env:"-" short:"c" placeholder:"FILE" help:"A policy file of goodput serve: its limit, objective and deadline, and all else that it says of a queue, in place of flags. Where it has several classes, --class NAME, without a path, says which."`
+	Limit     policy.Limit `env:"-" placeholder:"LIMIT" help:"Requests that run at once: a number, or auto, which finds it and needs --slots; auto:min=2,max=200,shared=true has all that it can be told. Required without --config."`
 	Slots     flags.Count  `env:"-" placeholder:"N" help:"Requests that the service can really run at once, whatever the limit (the limit)."`
 	Objective flags.Span   `env:"-" placeholder:"DURATION" default:"1s" help:"Latency that the p99 of admitted requests must meet (${default})."`
 	Deadline  flags.Span   `env:"-" placeholder:"DURATION" help:"When the callers stop caring (they never do, and the objective is what in time means)."`
@@ -46,6 +50,15 @@ type replayCmd struct {
 
 	Format string `env:"-" placeholder:"FORMAT" enum:"text,json,html,auto" default:"auto" help:"Result as text, json or html; auto goes by the name of the output, and is text on stdout (${default})."`
 	Output string `env:"-" placeholder:"FILE" default:"-" help:"Where the result goes; - is stdout (${default})."`
+
+	given []string      // flags of a policy that were given
+	class *config.Class // of the file
+}
+
+// BeforeApply is called by kong before Validate.
+func (c *replayCmd) BeforeApply(ctx *kong.Context) error {
+	c.given = given(ctx, "limit", "objective", "deadline")
+	return nil
 }
 
 // maxSlots is the most that a simulation has.
@@ -65,7 +78,10 @@ func (c *replayCmd) Validate() error {
 			return fmt.Errorf("--policies has %q twice", name)
 		}
 	}
-	if c.Limit.Law != nil && c.Limit.Fixed() == 0 && c.Slots == 0 { // without any kong says what is missing
+	if err := c.takePolicy(); err != nil {
+		return err
+	}
+	if c.Limit.Fixed() == 0 && c.Slots == 0 {
 		return fmt.Errorf("--slots is required with --limit %v: a log does not say how many requests the service can run at once, and that is what is to be found, for example --slots 60", c.Limit)
 	}
 	if c.Slots > maxSlots {
@@ -82,6 +98,37 @@ func (c *replayCmd) Validate() error {
 		return err
 	}
 	return output{c.Format, c.Output}.check()
+}
+
+// takePolicy takes from the file what flags would have said.
+func (c *replayCmd) takePolicy() error {
+	name, rules := "", []string(nil)
+	for _, text := range c.Class {
+		if strings.Contains(text, "=") || c.Config == "" {
+			rules = append(rules, text)
+			continue
+		}
+		if name != "" {
+			return fmt.Errorf("--class %s and --class %s: a log is played through one class of the file", name, text)
+		}
+		name = text
+	}
+	switch {
+	case c.Config == "" && c.Limit.Law == nil:
+		return errors.New("--limit is required, or --config with a policy file: how many requests run at once, for example --limit 60")
+	case c.Config == "":
+		return nil
+	case len(c.given) > 0:
+		return fmt.Errorf("--config and %s: with a file the policy is in the file alone", strings.Join(c.given, ", "))
+	}
+	class, err := policyClass(c.Config, name)
+	if err != nil {
+		return err
+	}
+	c.class, c.Class = class, rules
+	c.Limit.Law = class.Limiter.Limit
+	c.Objective, c.Deadline = flags.Span(class.Limiter.Objective), flags.Span(class.Deadline)
+	return nil
 }
 
 func (c *replayCmd) options() (o accesslog.Options, err error) {
@@ -140,8 +187,12 @@ func (c *replayCmd) Run(stdout io.Writer) error {
 
 func (c *replayCmd) play(survey *replay.Survey, sum *accesslog.Summary, rules []accesslog.Class) (*report.Report, error) {
 	objective := c.Objective.Duration()
+	how := replay.Policy(c.Limit.Law, objective)
+	if c.class != nil {
+		how = c.class.Policy().Limiter
+	}
 	o := replay.Options{
-		Policy: replay.Policy(c.Limit.Law, objective), Slots: cmp.Or(int(c.Slots), c.Limit.Fixed()), Deadline: c.Deadline.Duration(),
+		Policy: how, Slots: cmp.Or(int(c.Slots), c.Limit.Fixed()), Deadline: c.Deadline.Duration(),
 		Load: c.Load, Depth: int(c.Depth), Compare: c.Policies, Seed: c.Seed,
 	}
 	if o.Depth == 0 {
@@ -175,10 +226,15 @@ func (c *replayCmd) again() string {
 			words = append(words, flag, quoted(value))
 		}
 	}
-	add("--limit", fmt.Sprint(c.Limit), true)
+	byFlags := c.class == nil
+	if !byFlags {
+		add("--config", c.Config, true)
+		add("--class", c.class.Name, true)
+	}
+	add("--limit", fmt.Sprint(c.Limit), byFlags)
 	add("--slots", fmt.Sprint(c.Slots), c.Slots != 0)
-	add("--objective", strictyaml.Short(c.Objective.Duration()), true)
-	add("--deadline", strictyaml.Short(c.Deadline.Duration()), c.Deadline != 0)
+	add("--objective", strictyaml.Short(c.Objective.Duration()), byFlags)
+	add("--deadline", strictyaml.Short(c.Deadline.Duration()), byFlags && c.Deadline != 0)
 	add("--load", fmt.Sprint(c.Load), c.Load != 0)
 	add("--depth", fmt.Sprint(c.Depth), c.Depth != 0)
 	add("--seed", fmt.Sprint(c.Seed), c.Seed != 1)

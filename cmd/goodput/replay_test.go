@@ -82,7 +82,7 @@ func TestReplayRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{good, exitUsage, "missing flags: --limit=LIMIT"},
+		{good, exitUsage, "--limit is required, or --config with a policy file"},
 		{"--limit 20", exitUsage, "expected \"<log> ...\""},
 		{"--limit 0 " + good, exitUsage, "--limit"},
 		{"--limit auto " + good, exitUsage, "--slots is required with --limit auto: a log does not say"},

@@ -103,17 +103,6 @@ func (r *reader) part(m *strictyaml.Map, c *Class) policy.Policy {
 	return p
 }
 
-// limiter is a policy as the library takes it.
-func limiter(c admission.Config) goodput.Config {
-	return goodput.Config{
-		Limit: c.Limit, Allowance: c.Allowance,
-		Objective: c.Objective, Percentile: c.Percentile, Service: c.Service,
-		Depth: c.Depth, MaxItems: c.MaxItems, MaxBytes: c.MaxBytes, MaxWait: c.MaxWait,
-		Overflow: c.Overflow, Order: c.Order, Durable: c.Durable,
-		Tenants: c.Tenants, Reserve: c.Reserve, Exempt: c.Exempt,
-	}
-}
-
 func upstreamName(n strictyaml.Node) string {
 	text := n.Text(maxText)
 	if text != "" && !isLabel(text) {

@@ -151,8 +151,13 @@ type Limit struct {
 	text string
 }
 
-// String returns the limit as it was given.
-func (l Limit) String() string { return l.text }
+// String returns the limit as it was given, or, of one that a file said, the law.
+func (l Limit) String() string {
+	if l.text == "" && l.Law != nil {
+		return fmt.Sprint(l.Law)
+	}
+	return l.text
+}
 
 // Fixed returns the number that the limit is; 0 if a law finds it.
 func (l Limit) Fixed() int { return Number(l.Law) }
