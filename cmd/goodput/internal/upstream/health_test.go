@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,9 +59,11 @@ func TestBackoff(t *testing.T) {
 		play(t, servers, nil, func(w *world) {
 			w.hosts["a"].set(true, false)
 			w.gets(20)
+			synctest.Wait()
 			w.dials = nil
 			last := time.Now()
 			time.Sleep(30 * time.Second)
+			synctest.Wait()
 			want := firstBackoff
 			for i, at := range w.dials {
 				// A microsecond for the float64 in the jitter.
@@ -176,8 +179,10 @@ func TestHealthChecks(t *testing.T) {
 		u.SlowStart = 0
 	}, func(w *world) {
 		a := w.hosts["a"]
+		var mu sync.Mutex
 		status, marked, at := 200, false, ""
 		slow := time.Duration(0)
+		set := func(change func()) { mu.Lock(); change(); mu.Unlock() }
 		together := make(chan bool, 1)
 		a.handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			select {
@@ -186,7 +191,10 @@ func TestHealthChecks(t *testing.T) {
 				t.Error("two checks at a time")
 			}
 			defer func() { <-together }()
+			mu.Lock()
 			at = r.URL.String()
+			status, marked, slow := status, marked, slow
+			mu.Unlock()
 			time.Sleep(slow)
 			if marked {
 				rw.Header().Set("Retry-After", "2")
@@ -203,19 +211,21 @@ func TestHealthChecks(t *testing.T) {
 			marked bool
 			well   bool
 		}{{200, false, true}, {503, true, true}, {429, true, true}, {302, false, true}, {503, false, false}, {204, false, true}, {404, false, false}, {200, false, true}} {
-			status, marked = step.status, step.marked
+			set(func() { status, marked = step.status, step.marked })
 			time.Sleep(10 * time.Second)
+			synctest.Wait()
 			if s := w.stats(0); s.Well != step.well || at != "/healthz?deep=1" {
 				t.Errorf("status %d, marked %v: %+v, asked at %q", step.status, step.marked, s, at)
 			}
 		}
-		slow = 400 * time.Millisecond // longer than the timeout
+		set(func() { slow = 400 * time.Millisecond }) // longer than the timeout
 		time.Sleep(10 * time.Second)
 		if s := w.stats(0); s.Well || !strings.Contains(s.Why, "deadline") {
 			t.Errorf("checks without an answer: %+v", s)
 		}
-		slow = 0
+		set(func() { slow = 0 })
 		time.Sleep(10 * time.Second)
+		synctest.Wait()
 		if want := []bool{true, false, true, false, true, false, true}; !slices.Equal(got, want) {
 			t.Errorf("told %v, want %v", got, want)
 		}
