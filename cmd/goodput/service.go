@@ -103,6 +103,7 @@ func (s *service) shown() admin.Config {
 			Open: s.proxy.Open, MaxUpgraded: s.proxy.MaxUpgraded,
 			Failures: s.proxy.Failures, Deadlines: s.proxy.Deadlines, Door: s.proxy.Door,
 			Reloads: s.reloaded, Listeners: s.listened, Overflows: listen.Overflows,
+			Servers: s.behind,
 		},
 		Policy: func() (source, sum string) { return s.proxy.Config().Source, s.proxy.Config().SHA256 },
 	}
@@ -208,6 +209,22 @@ func (s *service) reload() (note string, err error) {
 	}
 	s.log.Info("reloaded", "config", s.path, "config_sha", short(cfg.SHA256), "classes", len(cfg.Classes))
 	return note, nil
+}
+
+// behind are the servers of the upstreams, in the order of the configuration.
+func (s *service) behind() []metrics.Server {
+	var all []metrics.Server
+	stats := s.proxy.Upstreams()
+	for _, u := range s.proxy.Config().Upstreams {
+		for _, st := range stats[u.Name] {
+			all = append(all, metrics.Server{
+				Upstream: u.Name, Server: st.Server, Well: st.Well, Why: st.Why, Since: st.Since, Share: st.Share,
+				InFlight: st.InFlight, Limit: st.Limit, Requests: st.Requests, Elsewhere: st.Elsewhere,
+				Failures: st.Failures, Ejections: st.Ejections, Checks: st.Checks, Sick: st.Sick,
+			})
+		}
+	}
+	return all
 }
 
 // listened are the numbers of the listeners, in the order of the configuration.

@@ -78,7 +78,7 @@ var programImports = map[string]string{
 	"config > strictyaml": "a policy file is a file",
 	"listen > config":     "what to listen on",
 	"proxy > config":      "what to do",
-	"proxy > listen":      "a listener is told when its accepts should pause",
+	"proxy > policy":      "whether a limit is a number",
 	"proxy > upstream":    "the way to the servers",
 	"upstream > config":   "which servers",
 

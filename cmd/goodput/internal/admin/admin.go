@@ -17,6 +17,7 @@ package admin
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -171,7 +172,31 @@ func (a *Admin) page(w http.ResponseWriter, _ *http.Request) {
 	for _, src := range a.cfg.Limiters() {
 		fmt.Fprintf(w, "\n%s\n", src.Limiter.Explain())
 	}
+	a.servers(w)
 	fmt.Fprint(w, "\n/livez /readyz /metrics /api/v1/state /version\n")
+}
+
+// servers says how the servers of the upstreams are, if there is more than one or it is out.
+func (a *Admin) servers(w io.Writer) {
+	all := a.cfg.Proxy.Servers()
+	if len(all) == 1 && all[0].Well {
+		return
+	}
+	fmt.Fprintln(w)
+	for _, s := range all {
+		room := ""
+		if s.Limit > 0 {
+			room = fmt.Sprintf(" of %d", s.Limit)
+		}
+		state := "well"
+		switch {
+		case !s.Well:
+			state = fmt.Sprintf("out for %s: %s", time.Since(s.Since).Round(time.Second), s.Why)
+		case s.Share < 1:
+			state = fmt.Sprintf("well, %.0f %% of its room while it starts", 100*s.Share)
+		}
+		fmt.Fprintf(w, "%s %s: %d%s in flight; %s\n", s.Upstream, s.Server, s.InFlight, room, state)
+	}
 }
 
 func writeJSON(w http.ResponseWriter, v any) {

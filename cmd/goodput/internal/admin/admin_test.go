@@ -31,6 +31,12 @@ func newAdmin(cfg goodput.Config) (*goodput.Limiter, *Admin) {
 					Paused: 17 * time.Second, Queue: 18, QueueLimit: 19, QueueKnown: true,
 				}}
 			},
+			Servers: func() []metrics.Server {
+				return []metrics.Server{{
+					Upstream: "app", Server: "http://h", Well: true, Share: 0.5, InFlight: 25, Limit: 26, Requests: 27, Elsewhere: 28,
+					Failures: 29, Ejections: 30, Checks: 31, Sick: 32,
+				}, {Upstream: "app", Server: "http://i", Why: "it hung up", Since: time.Now().Add(-time.Minute)}}
+			},
 			Overflows: func() (uint64, uint64, bool) { return 20, 21, true },
 			Reloads: func() metrics.Reloads {
 				return metrics.Reloads{Good: true, At: time.Unix(22, 0), Done: 23, Failed: 24, Restart: true}

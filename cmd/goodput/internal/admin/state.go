@@ -17,6 +17,19 @@ type State struct {
 	Limiters      []LimiterState `json:"limiters"`
 	Connections   Connections    `json:"connections"`
 	Policy        *Policy        `json:"policy,omitempty"` // of serve --config
+	Servers       []Server       `json:"servers"`
+}
+
+// Server is one of those of an upstream.
+type Server struct {
+	Upstream     string  `json:"upstream"`
+	Server       string  `json:"server"`
+	Well         bool    `json:"well"`
+	Why          string  `json:"why,omitempty"` // it is out
+	SinceSeconds float64 `json:"since_seconds"`
+	Share        float64 `json:"share"`
+	InFlight     int     `json:"in_flight"`
+	Limit        int     `json:"limit"`
 }
 
 // Policy is the file in force.
@@ -120,6 +133,12 @@ func (a *Admin) state(w http.ResponseWriter, _ *http.Request) {
 		if source, sum := a.cfg.Policy(); source != "" {
 			s.Policy = &Policy{source, sum}
 		}
+	}
+	for _, b := range a.cfg.Proxy.Servers() {
+		s.Servers = append(s.Servers, Server{
+			Upstream: b.Upstream, Server: b.Server, Well: b.Well, Why: b.Why, SinceSeconds: time.Since(b.Since).Seconds(),
+			Share: b.Share, InFlight: b.InFlight, Limit: b.Limit,
+		})
 	}
 	s.Connections = Connections{Open: a.cfg.Proxy.Open(), Upgraded: a.cfg.Proxy.Door().Upgraded}
 	writeJSON(w, s)

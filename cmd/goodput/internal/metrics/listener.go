@@ -38,8 +38,11 @@ var listenerDescs = []*prometheus.Desc{
 	listenPausedDesc, listenQueueDesc, listenBacklogDesc, overflowsDesc, dropsDesc,
 }
 
+// send sends a series.
+type send func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string)
+
 // listeners sends what the listeners count, and what the kernel does.
-func (p Proxy) listeners(send func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string)) {
+func (p Proxy) listeners(send send) {
 	for _, l := range p.Listeners() {
 		send(listenOpenDesc, prometheus.GaugeValue, float64(l.Open), l.Address)
 		send(listenLimitDesc, prometheus.GaugeValue, float64(l.Limit), l.Address)

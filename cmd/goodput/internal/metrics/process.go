@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -27,6 +28,8 @@ type Proxy struct {
 	// keep for them; nil: nobody asks it.
 	Listeners func() []Listener
 	Overflows func() (overflows, drops uint64, ok bool)
+	// Servers returns those of all upstreams.
+	Servers func() []Server
 	// Reloads returns how the configuration came to be what it is.
 	Reloads func() Reloads
 }
@@ -85,7 +88,7 @@ func (p Proxy) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range append([]*prometheus.Desc{
 		connectionsDesc, connLimitDesc, failuresDesc, shedDesc, sourcesDesc, deadlinesDesc, bodiesDesc, slowDesc, bufferedDesc, heldDesc, upgradesDesc,
 		reloadGoodDesc, reloadTimeDesc, reloadsDesc, restartDesc,
-	}, listenerDescs...) {
+	}, slices.Concat(listenerDescs, serverDescs)...) {
 		ch <- d
 	}
 }
@@ -100,6 +103,7 @@ func (p Proxy) Collect(ch chan<- prometheus.Metric) {
 	send(connectionsDesc, prometheus.GaugeValue, float64(door.Upgraded), "upgraded")
 	send(connLimitDesc, prometheus.GaugeValue, float64(p.MaxUpgraded()), "upgraded")
 	p.listeners(send)
+	p.servers(send)
 	reloads := p.Reloads()
 	send(reloadGoodDesc, prometheus.GaugeValue, truth(reloads.Good))
 	send(reloadTimeDesc, prometheus.GaugeValue, float64(reloads.At.UnixMilli())/1000)

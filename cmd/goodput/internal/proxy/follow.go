@@ -45,10 +45,10 @@ func (c *class) follow(was *class, apply func(goodput.Config) error) error {
 		if c.over {
 			return
 		}
-		c.lim.SetPresent(there.Present)
 		if n := policy.Number(c.limits(there).Limit); n > 0 && c.scaled {
 			c.lim.SetLimit(n) // of a number within the range of numbers
 		}
+		c.lim.SetPresent(there.Present) // after it, or as many as before run at once on a server that has just come
 	})
 	return nil
 }

@@ -167,6 +167,15 @@ func (p *Proxy) limiter(c *config.Class, limits goodput.Config, was *class) (*go
 // Config returns the configuration in force.
 func (p *Proxy) Config() *config.Config { return p.now.Load().cfg }
 
+// Upstreams returns the servers of each upstream in force, by its name.
+func (p *Proxy) Upstreams() map[string][]upstream.ServerStats {
+	all := map[string][]upstream.ServerStats{}
+	for name, pool := range p.now.Load().pools {
+		all[name] = pool.Stats()
+	}
+	return all
+}
+
 // Limiters returns the limiters in force, in the order of their classes.
 func (p *Proxy) Limiters() []*goodput.Limiter {
 	var all []*goodput.Limiter
