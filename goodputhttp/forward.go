@@ -29,7 +29,8 @@ const HopMargin = 5 * time.Millisecond
 // Call it again for each retry: time has passed.
 func (b Budget) Forward(h http.Header, now time.Time, margin time.Duration) {
 	if b.server != nil && b.server.ForwardStart && len(h[requestStart]) == 0 {
-		h[requestStart] = []string{"t=" + strconv.FormatInt(b.arrived, 10)}
+		var text [24]byte // "t=" and the 20 characters of any int64
+		h[requestStart] = []string{string(strconv.AppendInt(append(text[:0], "t="...), b.arrived, 10))}
 	}
 	if b.Deadline.IsZero() {
 		return

@@ -46,7 +46,8 @@ const (
 // A pace adds up the time that one direction of a request waits for the client.
 type pace struct {
 	allowed time.Duration // Server.SlowClient; <= 0 for as long as it likes
-	cut     func()        // ends what waits
+	of      *response
+	cut     func(*response) // ends what waits
 
 	mu      sync.Mutex
 	timer   *time.Timer
@@ -108,7 +109,7 @@ func (p *pace) ring() {
 		return
 	}
 	p.over = true
-	p.cut()
+	p.cut(p.of)
 }
 
 // paces sets up both directions of a request that is about to run. The body of a
@@ -120,19 +121,22 @@ func (w *response) paces() {
 	if allowed < 0 {
 		return
 	}
-	control := http.NewResponseController(v.w)
 	w.writing.allowed = allowed
 	if (!v.grpc || v.r.ProtoMajor == 1) && !v.server.Stream {
 		w.reading.allowed = allowed
 	}
-	w.reading.cut = func() {
-		v.server.books().slowClients.Add(1)
-		_ = control.SetReadDeadline(longAgo)
-	}
-	w.writing.cut = func() {
-		v.server.books().slowClients.Add(1)
-		_ = control.SetWriteDeadline(longAgo)
-	}
+	w.reading.of, w.reading.cut = w, (*response).cutReading // a closure for each request would be two allocations
+	w.writing.of, w.writing.cut = w, (*response).cutWriting
+}
+
+func (w *response) cutReading() {
+	w.visit.server.books().slowClients.Add(1)
+	_ = http.NewResponseController(w.visit.w).SetReadDeadline(longAgo)
+}
+
+func (w *response) cutWriting() {
+	w.visit.server.books().slowClients.Add(1)
+	_ = http.NewResponseController(w.visit.w).SetWriteDeadline(longAgo)
 }
 
 // stopPaces comes before the handler's writer is somebody else's.

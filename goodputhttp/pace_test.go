@@ -207,7 +207,7 @@ func TestPatientClient(t *testing.T) {
 // Allowance grows with what went through, and a ring that comes late looks again.
 func TestPace(t *testing.T) {
 	cut := 0
-	p := &pace{allowed: time.Hour, cut: func() { cut++ }}
+	p := &pace{allowed: time.Hour, cut: func(*response) { cut++ }}
 	p.begin(64 << 10)
 	if got := p.left().Round(time.Millisecond); got != time.Hour+4*time.Second {
 		t.Errorf("%v left with 64 KiB on their way", got)

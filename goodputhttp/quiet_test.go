@@ -94,7 +94,7 @@ func TestEndedFromAboveIsNoSuccess(t *testing.T) {
 // A tunnel over HTTP/2 may be silent for longer than a slow client.
 func TestUpgradedStreamsAreNotPaced(t *testing.T) {
 	w := &response{visit: &visit{server: &Server{}}}
-	w.writing.allowed, w.writing.cut = -time.Hour, func() { t.Error("cut") }
+	w.writing.allowed, w.writing.cut = -time.Hour, func(*response) { t.Error("cut") }
 	w.upgrade()
 	w.writing.begin(0)
 	w.writing.ring()

@@ -28,6 +28,9 @@ type response struct {
 	detached            bool // upgraded: the slot is back
 	upgraded            bool // of a Stream: the slot is held on
 	shed                bool // the answer is a refusal by somebody further down
+
+	http1 http1Writer // see writer
+	http2 http2Writer
 }
 
 // Why a slot ended as failed.

@@ -191,8 +191,10 @@ type visit struct {
 	budget Budget
 	body   *body     // what was read in advance; nil: nothing
 	place  place     // among the upgraded connections
-	run    *response // once it is admitted
+	run    *response // once it is admitted: that below
 	watch  watch
+
+	response response // one allocation with the visit
 }
 
 // ServeHTTP admits r to s.Next, or answers why not. It panics with
@@ -234,7 +236,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		work.Bytes = v.body.read.left // nobody has read any of it
 	}
 
-	run := &response{visit: v, ResponseWriter: w}
+	run := &v.response
+	run.visit, run.ResponseWriter = v, w
 	v.watch.begin(r, cancel)
 	defer v.watch.stop()
 	var err error

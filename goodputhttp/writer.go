@@ -27,6 +27,21 @@ func abilities(w http.ResponseWriter) (has int) {
 	return has
 }
 
+// The two combinations that net/http has are parts of a response, which saves an allocation
+// for each request.
+type (
+	http1Writer struct {
+		*response
+		*flusher
+		*hijacker
+		*readerFrom
+	}
+	http2Writer struct {
+		*response
+		*flusher
+	}
+)
+
 // writer returns w with the optional interfaces of the writer as it came, and
 // none that it lacks: handlers decide by a type assertion whether they can
 // stream, and a promise that fails when it is called is worse than none.
@@ -40,17 +55,11 @@ func (w *response) writer() http.ResponseWriter {
 	)
 	switch abilities(w.ResponseWriter) {
 	case canFlush | canHijack | canReadFrom:
-		return struct {
-			*response
-			f
-			h
-			r
-		}{w, f(w), h(w), r(w)}
+		w.http1 = http1Writer{w, f(w), h(w), r(w)}
+		return &w.http1
 	case canFlush:
-		return struct {
-			*response
-			f
-		}{w, f(w)}
+		w.http2 = http2Writer{w, f(w)}
+		return &w.http2
 	case canHijack:
 		return struct {
 			*response
