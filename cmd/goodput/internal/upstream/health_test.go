@@ -60,7 +60,9 @@ func TestBackoff(t *testing.T) {
 			w.hosts["a"].set(true, false)
 			w.gets(20)
 			synctest.Wait()
+			w.mu.Lock()
 			w.dials = nil
+			w.mu.Unlock()
 			last := time.Now()
 			time.Sleep(30 * time.Second)
 			synctest.Wait()
