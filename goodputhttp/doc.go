@@ -18,10 +18,18 @@
 //	x-envoy-expected-rq-timeout-ms: 400    0 is no deadline
 //	Expect-Within: 0.4                     seconds
 //
-// The earliest of those, of the deadline of the context and of Server.DeadlineCap is in
-// force, so a header can shorten what the server allows and never extend it. It is set on
-// the context that the handler gets, and ForwardDeadline hands what is left of it to the
-// next service. What cannot be read is ignored and counted.
+// and in those of Server.DeadlineHeaders, each in a format of its own. The earliest of all, of
+// the deadline of the context and of Server.DeadlineCap is in force, so a header can shorten
+// what the server allows and never extend it, unless Server.Extends says that its sender may.
+// It is set on the context that the handler gets, and ForwardDeadline hands what is left of
+// it to the next service: in the headers that came, or in that of Server.Forward. What cannot
+// be read is ignored and counted.
+//
+// A request may have waited before it came here. A hop that Server.Trusted knows says since
+// when, in X-Request-Start or X-Queue-Start: milliseconds since 1970, or with t= in front
+// seconds (nginx), microseconds (Apache) or milliseconds. All of the above, but instants, then
+// begin there, 10 s ago at most; so do waits, lateness and the order of the queue. With
+// Server.ForwardStart the next hop is told too.
 //
 // # Retries
 //
@@ -51,8 +59,9 @@
 // The second number is the gRPC status: a call with content type
 // application/grpc* gets trailers only, with grpc-retry-pushback-ms for
 // Retry-After, -1 for none. Goodput-Rejected has the reason; it promises that
-// the request was not executed. The package adds slow_body (408) and bad_body
-// (400), for bodies that it could not read before the request queued. The answer
+// the request was not executed. Server.Markers adds what Envoy and Finagle understand of
+// that. The package adds slow_body (408) and bad_body (400), for bodies that it could not
+// read before the request queued, and says too_large of those above Server.MaxBody. The answer
 // is a line of text, or application/problem+json for those who accept that. A handler that
 // is itself refused what it needs answers with Refuse: the same hints, without the promise.
 //
@@ -87,6 +96,11 @@
 //
 // An upgraded connection, by Hijack, 101 or a 2xx to CONNECT, gives its slot
 // back at once and is counted by itself, up to Server.MaxUpgraded.
+//
+// What lasts as long as its client likes, event streams, streams of gRPC, long downloads,
+// WebSockets, is for a Server with Stream: there a slot is a place among those that are
+// open, held to the true end, upgraded or not, and no sample of anything. Its limiter
+// has a fixed limit and no queue.
 //
 // # Bodies, and clients that leave
 //
