@@ -29,6 +29,7 @@ const hold = "/e2e.Speaker/Hold"
 type said struct {
 	text    string
 	code    codes.Code
+	err     error
 	trailer metadata.MD
 }
 
@@ -42,8 +43,8 @@ func call(c *grpc.ClientConn, timeout time.Duration, name string) <-chan said {
 		}
 		defer cancel()
 		var out said
-		err := c.Invoke(ctx, hold, &name, &out.text, grpc.Trailer(&out.trailer))
-		out.code = status.Code(err)
+		out.err = c.Invoke(ctx, hold, &name, &out.text, grpc.Trailer(&out.trailer))
+		out.code = status.Code(out.err)
 		done <- out
 	}()
 	return done
@@ -237,7 +238,10 @@ overload_status: 429
 // during the delay are served, those which cross the GOAWAY as well, since they are sent
 // again on another connection.
 func TestGRPCDuringTheDelay_C090(t *testing.T) {
-	const delay = 800 * time.Millisecond
+	const (
+		delay = 1600 * time.Millisecond // GOAWAY is sent in its last quarter, from 1,200 ms on
+		ends  = 1350 * time.Millisecond // of the calls, with as much of it left as a busy machine may stand still
+	)
 	s := speak(t)
 	for range cap(s.release) { // nobody is held
 		s.release <- struct{}{}
@@ -250,7 +254,7 @@ func TestGRPCDuringTheDelay_C090(t *testing.T) {
 	p.Signal(t, syscall.SIGTERM)
 	for range 8 {
 		callers.Go(func() {
-			for time.Since(began) < delay-100*time.Millisecond {
+			for time.Since(began) < ends {
 				if r := <-call(c, 5*time.Second, "x"); r.code != codes.OK {
 					t.Errorf("%v after SIGTERM: %+v", time.Since(began), r)
 					return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -17,7 +18,10 @@ import (
 // by GOAWAY, and net/http names in it the last stream that it has seen: those which cross
 // it on the way are dropped. Their senders know that nobody has executed them, but not
 // every one sends them again (HAProxy passes the refusal on). So a balancer gets the time
-// to take us out by itself, and GOAWAY comes when the delay is nearly over.
+// to take us out by itself, and GOAWAY comes when the delay is nearly over. Who connects
+// again after that has just been told once: such a connection is left alone, because a
+// request that crosses a second GOAWAY is not sent a third time (gRPC A6: a transparent
+// retry happens once).
 type retirement struct{ stage atomic.Int32 }
 
 const (
@@ -30,11 +34,24 @@ const (
 // balancer has most of it, and a second is many round trips.
 func goingAway(delay time.Duration) time.Duration { return min(delay/4, time.Second) }
 
+// againKey marks the context of a connection that came when GOAWAY was being sent.
+type againKey struct{}
+
+func (r *retirement) connContext(ctx context.Context, c net.Conn) context.Context {
+	if r.stage.Load() == leaving {
+		ctx = context.WithValue(ctx, againKey{}, true)
+	}
+	return connContext(ctx, c)
+}
+
 // last reports whether the answer to r is the last of its connection. The request to the
-// server has the version of the client's.
+// server has the version and the context of the client's.
 func (r *retirement) last(req *http.Request) bool {
 	stage := r.stage.Load()
-	return stage == leaving || stage == closing && req.ProtoMajor == 1
+	if req.ProtoMajor == 1 {
+		return stage != staying
+	}
+	return stage == leaving && req.Context().Value(againKey{}) == nil
 }
 
 // Retire makes every answer over HTTP/1.1 from now on the last one of its connection. The
@@ -57,7 +74,7 @@ func (p *Proxy) lastAnswer(res *http.Response) error {
 // Drain ends servers of p without failing a request that was accepted:
 //
 //	delay    HTTP/1.1 closes its connections after an answer, and in the last part
-//	         HTTP/2 does; new ones are accepted, because the balancer has not heard yet
+//	         HTTP/2 closes those from before; new ones are accepted, because the balancer has not heard yet
 //	timeout  newcomers are refused, who waits is served, who runs ends; WebSockets are
 //	         closed with a word, and other upgraded connections end by themselves
 //

@@ -107,43 +107,53 @@ func TestDrainTimeout(t *testing.T) {
 }
 
 // During the delay everything is served (C090, C092), and answers move their clients on:
-// those over HTTP/1.1 at once, those over HTTP/2 near its end.
+// those over HTTP/1.1 from its beginning, those over HTTP/2 near its end, and once.
 func TestRetiringServesAndMovesOn_C092(t *testing.T) {
 	w := start(t, backend(t, echo), nil)
 	for _, stage := range []struct {
-		name         string
-		begin        func()
-		kept1, kept2 bool // connections
+		name  string
+		begin func()
+		h1    [3]bool // of three requests, which go over a connection that was kept
+		h2    [3]bool
 	}{
-		{"before", func() {}, true, true},
-		{"closing", w.proxy.Retire, false, true},
-		{"leaving", w.proxy.goAway, false, false},
+		{"before", func() {}, [3]bool{false, true, true}, [3]bool{false, true, true}},
+		{"closing", w.proxy.Retire, [3]bool{true, false, false}, [3]bool{true, true, true}},
+		{"leaving", w.proxy.goAway, [3]bool{}, [3]bool{true, false, true}},
 	} {
 		stage.begin()
-		for name, kept := range map[string]bool{"HTTP/1.1": stage.kept1, "h2c": stage.kept2} {
-			c := client(t, name == "h2c")
-			for i := range 3 {
-				reused := false
-				ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
-					GotConn: func(g httptrace.GotConnInfo) { reused = g.Reused },
-				})
-				req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url+"/", nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				res, err := c.Do(req)
-				if err != nil {
-					t.Fatalf("%s, %s: %v", stage.name, name, err)
-				}
-				_, err = io.Copy(io.Discard, res.Body)
-				res.Body.Close()
-				if err != nil || res.StatusCode != http.StatusOK || reused != (kept && i > 0) {
-					t.Errorf("%s, %s, request %d: %s, %v; over a kept connection: %v", stage.name, name, i, res.Status, err, reused)
-				}
+		for i := range stage.h1 {
+			if got := w.overKept(w.h1); got != stage.h1[i] {
+				t.Errorf("%s, HTTP/1.1, request %d: over a kept connection: %v", stage.name, i, got)
+			}
+			if got := w.overKept(w.h2); got != stage.h2[i] {
+				t.Errorf("%s, HTTP/2, request %d: over a kept connection: %v", stage.name, i, got)
 			}
 		}
 	}
 	w.settle("idle", idle)
+}
+
+// overKept sends a request, which must be served, and reports whether its connection had
+// served another before.
+func (w *world) overKept(c *http.Client) (kept bool) {
+	w.Helper()
+	ctx := httptrace.WithClientTrace(w.Context(), &httptrace.ClientTrace{
+		GotConn: func(g httptrace.GotConnInfo) { kept = g.Reused },
+	})
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url+"/", nil)
+	if err != nil {
+		w.Fatal(err)
+	}
+	res, err := c.Do(req)
+	if err != nil {
+		w.Fatal(err)
+	}
+	_, err = io.Copy(io.Discard, res.Body)
+	res.Body.Close()
+	if err != nil || res.StatusCode != http.StatusOK {
+		w.Errorf("%s, %v", res.Status, err)
+	}
+	return kept
 }
 
 // Who is in flight when the stage changes is moved on too: its answer says so.
@@ -162,20 +172,7 @@ func TestRetiringMovesOnWhoRuns(t *testing.T) {
 	if r := <-two; r.status != http.StatusOK {
 		t.Errorf("HTTP/2 was answered %+v", r)
 	}
-	reused := true
-	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
-		GotConn: func(g httptrace.GotConnInfo) { reused = g.Reused },
-	})
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url+"/", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := w.h2.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res.Body.Close()
-	if reused {
+	if w.overKept(w.h2) {
 		t.Error("the HTTP/2 connection of the request that ran is used again")
 	}
 }

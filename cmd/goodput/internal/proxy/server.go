@@ -40,7 +40,7 @@ func (p *Proxy) Server(l config.Listener) *http.Server {
 			MaxReceiveBufferPerStream:     streamWindow,
 		},
 		ConnState:   p.connState,
-		ConnContext: connContext,
+		ConnContext: p.retiring.connContext,
 		ErrorLog:    log.New(&serverLog{p.log}, "", 0),
 	}
 }
