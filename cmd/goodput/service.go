@@ -103,7 +103,7 @@ func (s *service) shown() admin.Config {
 			Open: s.proxy.Open, MaxUpgraded: s.proxy.MaxUpgraded,
 			Failures: s.proxy.Failures, Deadlines: s.proxy.Deadlines, Door: s.proxy.Door,
 			Reloads: s.reloaded, Listeners: s.listened, Overflows: listen.Overflows,
-			Servers: s.behind,
+			Servers: s.behind, Traffic: s.lasting,
 		},
 		Policy: func() (source, sum string) { return s.proxy.Config().Source, s.proxy.Config().SHA256 },
 	}
@@ -223,6 +223,18 @@ func (s *service) behind() []metrics.Server {
 				Failures: st.Failures, Ejections: st.Ejections, Checks: st.Checks, Sick: st.Sick,
 			})
 		}
+	}
+	return all
+}
+
+// lasting is what lasts in each class.
+func (s *service) lasting() []metrics.Traffic {
+	var all []metrics.Traffic
+	for _, t := range s.proxy.Traffic() {
+		all = append(all, metrics.Traffic{
+			Class: t.Class, Mode: t.Mode.String(), Requests: t.Requests, Tunnels: t.Tunnels, TunnelsTotal: t.TunnelsTotal,
+			UpgradesRefused: t.UpgradesRefused, CutIdle: t.CutIdle, CutTotal: t.CutTotal,
+		})
 	}
 	return all
 }

@@ -172,8 +172,20 @@ func (a *Admin) page(w http.ResponseWriter, _ *http.Request) {
 	for _, src := range a.cfg.Limiters() {
 		fmt.Fprintf(w, "\n%s\n", src.Limiter.Explain())
 	}
+	a.lasting(w)
 	a.servers(w)
 	fmt.Fprint(w, "\n/livez /readyz /metrics /api/v1/state /version\n")
+}
+
+// lasting says what lasts in the classes in which something does.
+func (a *Admin) lasting(w io.Writer) {
+	for _, t := range a.cfg.Proxy.Traffic() {
+		if t.Mode == "request" && t.Tunnels == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "\n%s: %d requests in flight that last (mode %s), %d upgraded connections; cut so far: %d idle, %d for their length\n",
+			t.Class, t.Requests, t.Mode, t.Tunnels, t.CutIdle, t.CutTotal)
+	}
 }
 
 // servers says how the servers of the upstreams are, if there is more than one or it is out.

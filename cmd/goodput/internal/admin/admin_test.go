@@ -37,6 +37,11 @@ func newAdmin(cfg goodput.Config) (*goodput.Limiter, *Admin) {
 					Failures: 29, Ejections: 30, Checks: 31, Sick: 32,
 				}, {Upstream: "app", Server: "http://i", Why: "it hung up", Since: time.Now().Add(-time.Minute)}}
 			},
+			Traffic: func() []metrics.Traffic {
+				return []metrics.Traffic{{
+					Class: "chat", Mode: "stream", Requests: 33, Tunnels: 34, TunnelsTotal: 35, UpgradesRefused: 36, CutIdle: 37, CutTotal: 38,
+				}}
+			},
 			Overflows: func() (uint64, uint64, bool) { return 20, 21, true },
 			Reloads: func() metrics.Reloads {
 				return metrics.Reloads{Good: true, At: time.Unix(22, 0), Done: 23, Failed: 24, Restart: true}

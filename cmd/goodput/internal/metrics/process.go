@@ -30,6 +30,8 @@ type Proxy struct {
 	Overflows func() (overflows, drops uint64, ok bool)
 	// Servers returns those of all upstreams.
 	Servers func() []Server
+	// Traffic returns what lasts in each class.
+	Traffic func() []Traffic
 	// Reloads returns how the configuration came to be what it is.
 	Reloads func() Reloads
 }
@@ -88,7 +90,7 @@ func (p Proxy) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range append([]*prometheus.Desc{
 		connectionsDesc, connLimitDesc, failuresDesc, shedDesc, sourcesDesc, deadlinesDesc, bodiesDesc, slowDesc, bufferedDesc, heldDesc, upgradesDesc,
 		reloadGoodDesc, reloadTimeDesc, reloadsDesc, restartDesc,
-	}, slices.Concat(listenerDescs, serverDescs)...) {
+	}, slices.Concat(listenerDescs, serverDescs, trafficDescs)...) {
 		ch <- d
 	}
 }
@@ -104,6 +106,7 @@ func (p Proxy) Collect(ch chan<- prometheus.Metric) {
 	send(connLimitDesc, prometheus.GaugeValue, float64(p.MaxUpgraded()), "upgraded")
 	p.listeners(send)
 	p.servers(send)
+	p.lasting(send)
 	reloads := p.Reloads()
 	send(reloadGoodDesc, prometheus.GaugeValue, truth(reloads.Good))
 	send(reloadTimeDesc, prometheus.GaugeValue, float64(reloads.At.UnixMilli())/1000)

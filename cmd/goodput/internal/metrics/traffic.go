@@ -1,0 +1,36 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Traffic is what lasts in one class: streams, and connections that were upgraded. Its label
+// is the name of the class, which is that of its limiter, if it has one.
+type Traffic struct {
+	Class             string
+	Mode              string // request, stream or connection; not a metric
+	Requests, Tunnels int64
+	TunnelsTotal      uint64
+	UpgradesRefused   uint64
+	CutIdle, CutTotal uint64
+}
+
+var (
+	lastingDesc         = describe("lasting_requests", "Requests in flight in classes of streams and of connections, upgraded ones included.")
+	tunnelsDesc         = describe("tunnels", "Upgraded connections (WebSocket) that are open.")
+	openedDesc          = describe("tunnels_total", "Connections that were upgraded.")
+	upgradesRefusedDesc = describe("tunnels_refused_total", "Upgrades that were refused for their number, in classes of connections.")
+	cutDesc             = describe("lasting_cut_total", "Streams and upgraded connections that were cut, by the limit that they met: idle, nothing had moved for so long, or total.", "limit")
+)
+
+var trafficDescs = []*prometheus.Desc{lastingDesc, tunnelsDesc, openedDesc, upgradesRefusedDesc, cutDesc}
+
+// lasting sends what lasts in each class.
+func (p Proxy) lasting(send send) {
+	for _, t := range p.Traffic() {
+		send(lastingDesc, prometheus.GaugeValue, float64(t.Requests), t.Class)
+		send(tunnelsDesc, prometheus.GaugeValue, float64(t.Tunnels), t.Class)
+		send(openedDesc, prometheus.CounterValue, float64(t.TunnelsTotal), t.Class)
+		send(upgradesRefusedDesc, prometheus.CounterValue, float64(t.UpgradesRefused), t.Class)
+		send(cutDesc, prometheus.CounterValue, float64(t.CutIdle), t.Class, "idle")
+		send(cutDesc, prometheus.CounterValue, float64(t.CutTotal), t.Class, "total")
+	}
+}
