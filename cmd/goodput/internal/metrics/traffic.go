@@ -3,7 +3,7 @@ package metrics
 import "github.com/prometheus/client_golang/prometheus"
 
 // Traffic is what lasts in one class: streams, and connections that were upgraded. Its label
-// is the name of the class, which is that of its limiter, if it has one.
+// is the name of the class: one of connections has no limiter.
 type Traffic struct {
 	Class             string
 	Mode              string // request, stream or connection; not a metric
@@ -14,11 +14,11 @@ type Traffic struct {
 }
 
 var (
-	lastingDesc         = describe("lasting_requests", "Requests in flight in classes of streams and of connections, upgraded ones included.")
-	tunnelsDesc         = describe("tunnels", "Upgraded connections (WebSocket) that are open.")
-	openedDesc          = describe("tunnels_total", "Connections that were upgraded.")
-	upgradesRefusedDesc = describe("tunnels_refused_total", "Upgrades that were refused for their number, in classes of connections.")
-	cutDesc             = describe("lasting_cut_total", "Streams and upgraded connections that were cut, by the limit that they met: idle, nothing had moved for so long, or total.", "limit")
+	lastingDesc         = plain("lasting_requests", "Requests in flight in classes of streams and of connections, upgraded ones included.", "class")
+	tunnelsDesc         = plain("tunnels", "Upgraded connections (WebSocket) that are open.", "class")
+	openedDesc          = plain("tunnels_total", "Connections that were upgraded.", "class")
+	upgradesRefusedDesc = plain("tunnels_refused_total", "Upgrades that were refused for their number, in classes of connections.", "class")
+	cutDesc             = plain("lasting_cut_total", "Streams and upgraded connections that were cut, by the limit that they met: idle, nothing had moved for so long, or total.", "class", "limit")
 )
 
 var trafficDescs = []*prometheus.Desc{lastingDesc, tunnelsDesc, openedDesc, upgradesRefusedDesc, cutDesc}
