@@ -6,7 +6,7 @@
 #   PASSES=6 BENCHTIME=100ms PATTERN=. bench/run.sh
 #
 # About 4 minutes with the defaults. Only numbers of the same run compare. PROXIES=1 puts
-# goodput serve beside other proxies as well: 12 minutes more, in which nothing else should
+# goodput serve beside other proxies as well: 20 minutes more, in which nothing else should
 # run, with programs of Debian that it says it installs. See cmd/proxies.
 set -euo pipefail
 cd "$(dirname "$0")"

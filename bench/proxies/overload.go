@@ -21,6 +21,7 @@ const conns = 32
 // An Overload is what became of a load behind one contestant.
 type Overload struct {
 	*live.Result
+	Round   int     `json:"round"`
 	Admits  string  `json:"admits"`
 	CPU     float64 `json:"proxy_cpu_s"` // of the proxy alone
 	Offered int     `json:"offered"`
@@ -33,8 +34,9 @@ type Load struct {
 	Multiple []float64     // of what the slots can do
 	Length   time.Duration // of each
 	Warm     time.Duration // of a load that fits before it, which is not counted
+	Rounds   int           // of all contestants, each with other requests
 	Tries    int           // of a run that is void
-	Seed     uint64
+	Seed     uint64        // of the first round
 	Say      func(format string, args ...any)
 }
 
@@ -47,21 +49,36 @@ func (ps Programs) Overloads(ctx context.Context, cs []Contestant, l Load) ([]*O
 	// The garbage of the client is most of what it costs, and none of it is a proxy's.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	var all []*Overload
-	for _, multiple := range l.Multiple {
-		for _, c := range cs {
-			var o *Overload
-			for try := 0; try < l.Tries && (try == 0 || o.Void != ""); try++ {
-				l.Say("%gx, %s, for %v", multiple, c.Name, l.Warm+l.Length)
-				var err error
-				if o, err = ps.overload(ctx, c, multiple, l); err != nil {
+	for round := range l.Rounds {
+		for _, multiple := range l.Multiple {
+			for i := range cs {
+				c := cs[i]
+				if round%2 == 1 { // A B, then B A: a drift hits both alike
+					c = cs[len(cs)-1-i]
+				}
+				o, err := ps.tries(ctx, c, multiple, round, l)
+				if err != nil {
 					return nil, fmt.Errorf("%gx, %s: %w", multiple, c.Name, err)
 				}
-				debug.FreeOSMemory() // what one left is not the next one's to collect
+				all = append(all, o)
 			}
-			all = append(all, o)
 		}
 	}
 	return all, nil
+}
+
+// tries plays one load until it is not void.
+func (ps Programs) tries(ctx context.Context, c Contestant, multiple float64, round int, l Load) (o *Overload, err error) {
+	l.Seed += uint64(round)
+	for try := 0; try < l.Tries && (try == 0 || o.Void != ""); try++ {
+		l.Say("round %d of %d: %gx, %s, for %v", round+1, l.Rounds, multiple, c.Name, l.Warm+l.Length)
+		if o, err = ps.overload(ctx, c, multiple, l); err != nil {
+			return nil, err
+		}
+		o.Round = round
+		debug.FreeOSMemory() // what one left is not the next one's to collect
+	}
+	return o, nil
 }
 
 func (ps Programs) overload(ctx context.Context, c Contestant, multiple float64, l Load) (*Overload, error) {
@@ -84,7 +101,7 @@ func (ps Programs) overload(ctx context.Context, c Contestant, multiple float64,
 		b, err := ask(upstream)
 		return b.Speed, err
 	}
-	if _, err := live.Against(ctx, c.Name, live.Cold(warmLoad, l.Slots, l.Service, l.Warm, l.Seed+1), w.send, speed); err != nil {
+	if _, err := live.Against(ctx, c.Name, live.Cold(warmLoad, l.Slots, l.Service, l.Warm, ^l.Seed), w.send, speed); err != nil {
 		return nil, err
 	}
 	before, err := p.process.cpu()

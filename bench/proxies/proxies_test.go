@@ -149,16 +149,16 @@ func TestMarginalCost(t *testing.T) {
 		return &Overload{Result: &live.Result{Contestant: Goodput, Load: load, Refused: float64(refusals) / float64(n)}, Offered: n, CPU: cpu}
 	}
 	r := &Report{Overloads: []*Overload{play(10, 1000, 9000, 1000*100e-6+9000*20e-6), play(3, 900, 2100, 900*100e-6+2100*20e-6)}}
-	if pass, refusal := r.Marginal(Goodput); math.Abs(pass-100e-6) > 1e-9 || math.Abs(refusal-20e-6) > 1e-9 {
+	if pass, refusal := r.Marginal(Goodput); len(pass) != 1 || math.Abs(pass[0]-100e-6) > 1e-9 || math.Abs(refusal[0]-20e-6) > 1e-9 {
 		t.Errorf("%v and %v, want 100us and 20us", pass, refusal)
 	}
-	r.Overloads[1].CPU = 1 // the larger load took less: no cost of a refusal makes that
-	if pass, refusal := r.Marginal(Goodput); pass != 0 || refusal != 0 {
+	r.Overloads[1].CPU = 1 // the smaller load took more than the larger: no cost of a refusal makes that
+	if pass, refusal := r.Marginal(Goodput); len(pass) != 0 || len(refusal) != 0 {
 		t.Errorf("%v and %v of nonsense", pass, refusal)
 	}
-	r.Overloads = r.Overloads[:1]
-	if pass, refusal := r.Marginal(Goodput); pass != 0 || refusal != 0 {
-		t.Errorf("%v and %v of one load", pass, refusal)
+	r.Overloads[1].Round = 1
+	if pass, refusal := r.Marginal(Goodput); len(pass) != 0 || len(refusal) != 0 {
+		t.Errorf("%v and %v of one load in each round", pass, refusal)
 	}
 }
 

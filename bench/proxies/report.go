@@ -118,7 +118,7 @@ func (r *Report) passes() (all []Number) {
 		for _, rival := range []struct {
 			name  string
 			bound float64
-		}{{Bare, leastOfBare}, {Caddy, leastOfCaddy}} {
+		}{{Bare, leastOfBare}, {Roomy, leastOfBare}, {Caddy, leastOfCaddy}} {
 			if theirs := r.cost(rival.name, protocol, Pass); ours != nil && theirs != nil {
 				all = append(all, Number{
 					What:   fmt.Sprintf("requests per processor second, over %s, of those of %s", protocol, rival.name),
@@ -149,11 +149,11 @@ func (r *Report) refusals() (all []Number) {
 		})
 	}
 	for _, name := range []string{Goodput, Auto} {
-		if pass, refusal := r.Marginal(name); pass > 0 {
+		if passes, refusals := r.Marginal(name); len(passes) > 0 {
 			all = append(all, Number{
 				What:   fmt.Sprintf("processor time of a refusal of %s, in the overload, of that of a pass", name),
-				Spread: SpreadOf([]float64{refusal / pass}), Bound: mostRefusal,
-				Note: fmt.Sprintf("%.0f us of %.0f us", 1e6*refusal, 1e6*pass),
+				Spread: SpreadOf(over(refusals, passes)), Bound: mostRefusal,
+				Note: fmt.Sprintf("%.0f us of %.0f us", 1e6*SpreadOf(refusals).Median, 1e6*SpreadOf(passes).Median),
 			})
 		}
 	}
@@ -161,84 +161,129 @@ func (r *Report) refusals() (all []Number) {
 }
 
 // Marginal returns what a pass and a refusal cost a contestant in an open loop, in seconds of
-// a processor: what solves
+// a processor, in each round: what solves
 //
 //	processor time = passes x pass + refusals x refusal
 //
-// for its smallest and its largest load with refusals. Zeros if there are no two, or if what
-// else the machine did makes nonsense of them.
-func (r *Report) Marginal(contestant string) (pass, refusal float64) {
-	var loads []*Overload
+// for the smallest and the largest load with refusals. A round is not in it if there are no
+// two, or if what else the machine did makes nonsense of them.
+func (r *Report) Marginal(contestant string) (passes, refusals []float64) {
+	rounds := map[int][]*Overload{}
+	last := 0
 	for _, o := range r.Overloads {
 		if o.Contestant == contestant && o.Refused > 0 && o.Void == "" {
-			loads = append(loads, o)
+			rounds[o.Round] = append(rounds[o.Round], o)
+			last = max(last, o.Round)
 		}
 	}
-	if len(loads) < 2 {
-		return 0, 0
+	for round := range last + 1 {
+		loads := rounds[round]
+		if len(loads) < 2 {
+			continue
+		}
+		slices.SortFunc(loads, func(a, b *Overload) int { return cmp.Compare(a.Load, b.Load) })
+		few, many := loads[0], loads[len(loads)-1]
+		p, q := few.passed(), many.passed()
+		s, t := float64(few.Offered)*few.Refused, float64(many.Offered)*many.Refused
+		d := p*t - q*s
+		pass, refusal := (few.CPU*t-many.CPU*s)/d, (p*many.CPU-q*few.CPU)/d
+		if d > 0 && pass > 0 && refusal > 0 {
+			passes, refusals = append(passes, pass), append(refusals, refusal)
+		}
 	}
-	slices.SortFunc(loads, func(a, b *Overload) int { return cmp.Compare(a.Load, b.Load) })
-	few, many := loads[0], loads[len(loads)-1]
-	p, q := few.passed(), many.passed()
-	s, t := float64(few.Offered)*few.Refused, float64(many.Offered)*many.Refused
-	if d := p*t - q*s; d > 0 {
-		pass, refusal = (few.CPU*t-many.CPU*s)/d, (p*many.CPU-q*few.CPU)/d
-	}
-	if pass <= 0 || refusal <= 0 {
-		return 0, 0
-	}
-	return pass, refusal
+	return passes, refusals
 }
 
 func (o *Overload) passed() float64 { return float64(o.Offered) * (1 - o.Refused) }
 
-// goodputs judges each overload: what is answered within the objective, of what could be,
-// by the better of our two against the best of the rivals, and against capacity.
-func (r *Report) goodputs() (all []Number) {
-	var loads []float64
+// Loads are those that were played, and Contestants who played one, in their order.
+func (r *Report) Loads() (loads []float64) {
 	for _, o := range r.Overloads {
 		if !slices.Contains(loads, o.Load) {
 			loads = append(loads, o.Load)
 		}
 	}
-	for _, load := range loads {
+	slices.Sort(loads)
+	return loads
+}
+
+// Contestants are those that played an overload, in the order in which they first did.
+func (r *Report) Contestants() (names []string) {
+	for _, o := range r.Overloads {
+		if !slices.Contains(names, o.Contestant) {
+			names = append(names, o.Contestant)
+		}
+	}
+	return names
+}
+
+// Runs are what a contestant made of a load, in all rounds that are not void.
+func (r *Report) Runs(contestant string, load float64) (runs []*Overload) {
+	for _, o := range r.Overloads {
+		if o.Contestant == contestant && o.Load == load && o.Void == "" {
+			runs = append(runs, o)
+		}
+	}
+	return runs
+}
+
+// goodputs judges each overload: what is answered within the objective, of what could be,
+// by each of our two against the best of the rivals in the same round, and against capacity.
+func (r *Report) goodputs() (all []Number) {
+	for _, load := range r.Loads() {
 		for _, ours := range []string{Goodput, Auto} {
-			all = append(all, r.goodput(load, ours)...)
+			if slices.Contains(r.Contestants(), ours) {
+				all = append(all, r.goodput(load, ours)...)
+			}
 		}
 	}
 	return all
 }
 
 func (r *Report) goodput(load float64, name string) (all []Number) {
-	var ours, best *Overload
-	for _, o := range r.Overloads {
-		switch {
-		case o.Load != load:
-		case o.Contestant == name:
-			ours = o
-		case o.Contestant != Goodput && o.Contestant != Auto && o.Void == "" && (best == nil || o.Quick > best.Quick):
-			best = o
+	var ratios, ours []float64
+	best, bestOf := "", 0.0
+	for _, o := range r.Runs(name, load) {
+		ours = append(ours, o.Quick)
+		if rival := r.best(o); rival != nil && rival.Quick > 0 {
+			ratios = append(ratios, o.Quick/rival.Quick)
+			if rival.Quick > bestOf {
+				best, bestOf = rival.Contestant, rival.Quick
+			}
 		}
 	}
-	if ours == nil {
-		return nil
-	}
-	if best != nil && best.Quick > 0 {
+	if r.rivals(load) {
 		all = append(all, Number{
 			What:   fmt.Sprintf("goodput of %s at %gx, of that of the best rival", name, load),
-			Spread: SpreadOf([]float64{ours.Quick / best.Quick}), Bound: leastOfBest, Least: true, Void: ours.Void != "",
-			Note: fmt.Sprintf("%s: %.3f of capacity", best.Contestant, best.Quick),
+			Spread: SpreadOf(ratios), Bound: leastOfBest, Least: true, Void: len(ratios) == 0,
+			Note: fmt.Sprintf("%s: %.3f of capacity", best, bestOf),
 		})
 	}
-	bound := map[float64]float64{3: leastAt3, 10: leastAt10}[load]
-	if bound > 0 {
+	if bound := (map[float64]float64{3: leastAt3, 10: leastAt10})[load]; bound > 0 {
 		all = append(all, Number{
 			What:   fmt.Sprintf("goodput of %s at %gx, of capacity", name, load),
-			Spread: SpreadOf([]float64{ours.Quick}), Bound: bound, Least: true, Void: ours.Void != "",
+			Spread: SpreadOf(ours), Bound: bound, Least: true, Void: len(ours) == 0,
 		})
 	}
 	return all
 }
+
+// best returns the best rival of a run, in its round; nil if there is none.
+func (r *Report) best(of *Overload) (best *Overload) {
+	for _, o := range r.Overloads {
+		if o.Load == of.Load && o.Round == of.Round && o.Void == "" && !isOurs(o.Contestant) && (best == nil || o.Quick > best.Quick) {
+			best = o
+		}
+	}
+	return best
+}
+
+// rivals reports whether a rival played load.
+func (r *Report) rivals(load float64) bool {
+	return slices.ContainsFunc(r.Overloads, func(o *Overload) bool { return o.Load == load && !isOurs(o.Contestant) })
+}
+
+func isOurs(contestant string) bool { return contestant == Goodput || contestant == Auto }
 
 func (r *Report) memories() (all []Number) {
 	for _, m := range r.Memories {

@@ -24,6 +24,13 @@ const (
 	roleService = "service" // what is behind the proxies
 )
 
+// wordRoomy behind the bare proxy gives it the ballast that goodput serve has: 16 MiB that are
+// never touched, so that the garbage is collected when as much has come together.
+const (
+	wordRoomy    = "roomy"
+	roomyBallast = 16 << 20
+)
+
 // Headers of requests to the service.
 const (
 	workHeader   = "Work-Us"
@@ -37,6 +44,10 @@ func Play(args []string) error {
 	}
 	handler, more := http.Handler(nil), args[2:]
 	switch {
+	case args[0] == roleBare && len(more) == 2 && more[1] == wordRoomy:
+		ballast := make([]byte, roomyBallast)
+		defer runtime.KeepAlive(ballast)
+		fallthrough
 	case args[0] == roleBare && len(more) == 1:
 		handler = bareProxy(&url.URL{Scheme: "http", Host: more[0]})
 	case args[0] == roleFloor && len(more) == 0:

@@ -2,7 +2,7 @@
 // and nginx: what a pass and a refusal cost, what an overload leaves, what a request takes
 // while it waits.
 //
-//	go run ./cmd/proxies                     everything, about 12 minutes
+//	go run ./cmd/proxies                     everything, about 20 minutes
 //	go run ./cmd/proxies -quick              that everything runs, in less than a minute
 //	go run ./cmd/proxies -only cost          one part of cost, overload, memory
 //	go run ./cmd/proxies -format json        the same in JSON
@@ -201,6 +201,7 @@ func parse(args []string) (*setup, error) {
 	f.IntVar(&s.load.Slots, "slots", 60, "of the service that is overloaded, 2 to 1,000; on two processors that do something else beside, 20")
 	loads := f.String("loads", "1.5,3,10", "comma-separated `multiples` of what the slots can do")
 	f.DurationVar(&s.load.Length, "length", 12*time.Second, "of each load, in whole half seconds, 1s to 10m")
+	f.IntVar(&s.load.Rounds, "rounds", 2, "of the loads, 1 to 100")
 	f.IntVar(&s.load.Tries, "tries", 3, "of a load that was void, 1 to 100")
 	f.Uint64Var(&s.load.Seed, "seed", 1, "of arrivals and work")
 	f.IntVar(&s.waiting, "waiting", 5000, "requests that wait, 100 to 9,000")
@@ -210,7 +211,8 @@ func parse(args []string) (*setup, error) {
 	s.load.Service, s.load.Warm = 50*time.Millisecond, 6*time.Second // an adaptive limit has found its place in that
 	if s.quick {
 		s.clock.Passes, s.clock.Length = 1, time.Second
-		s.load.Slots, s.load.Length, s.load.Warm, s.load.Tries = 10, time.Second, 500*time.Millisecond, 1
+		s.load.Slots, s.load.Length, s.load.Warm = 10, time.Second, 500*time.Millisecond
+		s.load.Rounds, s.load.Tries = 1, 1
 		*loads, s.waiting = "3", 500
 	}
 	s.clock.Say = func(format string, args ...any) {
@@ -228,6 +230,8 @@ func parse(args []string) (*setup, error) {
 		return nil, fmt.Errorf("slots %d are out of range: 2 to 1,000", s.load.Slots)
 	case s.load.Length < time.Second || s.load.Length > 10*time.Minute || s.load.Length%(500*time.Millisecond) != 0:
 		return nil, fmt.Errorf("length %v is out of range: whole half seconds, 1s to 10m", s.load.Length)
+	case s.load.Rounds < 1 || s.load.Rounds > 100:
+		return nil, fmt.Errorf("rounds %d are out of range: 1 to 100", s.load.Rounds)
 	case s.load.Tries < 1 || s.load.Tries > 100:
 		return nil, fmt.Errorf("tries %d are out of range: 1 to 100", s.load.Tries)
 	case s.waiting < 100 || s.waiting > 9000:

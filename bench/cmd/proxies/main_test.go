@@ -24,11 +24,12 @@ func TestFlags(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"-only speed":        `part "speed" is unknown: one of cost, overload, memory`,
-		"-contestants envoy": `contestant "envoy" is unknown: one of bare, goodput, caddy`,
+		"-contestants envoy": `contestant "envoy" is unknown: one of bare, goodput, bare-roomy`,
 		"-passes 0":          "passes 0 are out of range",
 		"-pass 1500ms":       "pass 1.5s is out of range",
 		"-slots 1":           "slots 1 are out of range",
 		"-length 700ms":      "length 700ms is out of range",
+		"-rounds 0":          "rounds 0 are out of range",
 		"-tries 0":           "tries 0 are out of range",
 		"-loads 3,x":         `load "x" is out of range`,
 		"-loads NaN":         `load "NaN" is out of range`,
@@ -61,7 +62,7 @@ func TestTable(t *testing.T) {
 	}
 	for _, want := range []string{
 		"2 processors, go1.26, caddy 2.6.2", "24576", "0.925     0.900    0.950", "goodput: told the slots",
-		"void: cold 3x, bare: the generator slept", ">= 0.93   missed", "<= 24576  reached", ">= 0.97   missed",
+		"void: cold 3x, bare, round 1: the generator slept", ">= 0.93   missed", "<= 24576  reached", ">= 0.97   missed",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, b.String())

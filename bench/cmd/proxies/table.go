@@ -52,32 +52,62 @@ func costs(w io.Writer, r *proxies.Report) error {
 	return tw.Flush()
 }
 
+// overloads has the median over the rounds of each figure.
 func overloads(w io.Writer, r *proxies.Report) error {
 	if len(r.Overloads) == 0 {
 		return nil
 	}
-	tw := table(w, "load", "contestant", "offered/s", "capacity/s", "ratio 400 ms", "ratio 2 s", "p50 ms", "p99 ms", "refused %", "told after ms", "late %", "proxy cpu us", "speed", "lag p99 ms")
-	var notes []string
-	said := map[string]bool{}
-	for _, o := range r.Overloads {
-		if o.Void != "" {
-			notes = append(notes, fmt.Sprintf("void: %s, %s: %s", o.Plan, o.Contestant, o.Void))
+	tw := table(w, "load", "contestant", "offered/s", "capacity/s", "ratio 400 ms", "smallest", "largest", "ratio 2 s", "p50 ms", "p99 ms", "refused %", "told after ms", "late %", "proxy cpu us", "speed", "lag p99 ms", "rounds")
+	for _, load := range r.Loads() {
+		for _, name := range r.Contestants() {
+			runs := r.Runs(name, load)
+			if len(runs) == 0 {
+				fmt.Fprintf(tw, "%gx\t%s\tvoid%s\t\n", load, name, strings.Repeat("\t-", 14))
+				continue
+			}
+			of := func(figure func(*proxies.Overload) float64) proxies.Spread {
+				var v []float64
+				for _, o := range runs {
+					v = append(v, figure(o))
+				}
+				return proxies.SpreadOf(v)
+			}
+			median := func(figure func(*proxies.Overload) float64) float64 { return of(figure).Median }
+			quick := of(func(o *proxies.Overload) float64 { return o.Quick })
+			fmt.Fprintf(tw, "%gx\t%s\t%.0f\t%.0f\t%.3f\t%.3f\t%.3f\t%.3f\t%.0f\t%.0f\t%.1f\t%.1f\t%.1f\t%.0f\t%.3f\t%.1f\t%d\t\n",
+				load, name, runs[0].Rate, runs[0].Capacity, quick.Median, quick.Smallest, quick.Largest,
+				median(func(o *proxies.Overload) float64 { return o.Ratio }),
+				median(func(o *proxies.Overload) float64 { return o.P50 }), median(func(o *proxies.Overload) float64 { return o.P99 }),
+				median(func(o *proxies.Overload) float64 { return 100 * o.Refused }), median(func(o *proxies.Overload) float64 { return o.No }),
+				median(func(o *proxies.Overload) float64 { return 100 * o.Late }),
+				median(func(o *proxies.Overload) float64 { return 1e6 * o.CPU / float64(max(o.Offered, 1)) }),
+				median(func(o *proxies.Overload) float64 { return o.Speed }), median(func(o *proxies.Overload) float64 { return o.Lag }), len(runs))
 		}
-		if o.Admits != "" && !said[o.Contestant] {
-			said[o.Contestant] = true
-			notes = append(notes, o.Contestant+": "+o.Admits)
-		}
-		fmt.Fprintf(tw, "%gx\t%s\t%.0f\t%.0f\t%.3f\t%.3f\t%.0f\t%.0f\t%.1f\t%.1f\t%.1f\t%.0f\t%.3f\t%.1f\t\n",
-			o.Load, o.Contestant, o.Rate, o.Capacity, o.Quick, o.Ratio, o.P50, o.P99, 100*o.Refused, o.No, 100*o.Late,
-			1e6*o.CPU/float64(max(o.Offered, 1)), o.Speed, o.Lag)
 	}
 	if err := tw.Flush(); err != nil {
 		return err
 	}
-	for _, n := range notes {
+	for _, n := range remarks(r) {
 		fmt.Fprintln(w, n)
 	}
 	return nil
+}
+
+// remarks are what each contestant does about an overload, and why a run is void.
+func remarks(r *proxies.Report) (notes []string) {
+	said := map[string]bool{}
+	for _, o := range r.Overloads {
+		if o.Admits != "" && !said[o.Contestant] {
+			said[o.Contestant] = true
+			notes = append(notes, o.Contestant+": "+o.Admits)
+		}
+	}
+	for _, o := range r.Overloads {
+		if o.Void != "" {
+			notes = append(notes, fmt.Sprintf("void: %s, %s, round %d: %s", o.Plan, o.Contestant, o.Round+1, o.Void))
+		}
+	}
+	return notes
 }
 
 func memories(w io.Writer, r *proxies.Report) error {
