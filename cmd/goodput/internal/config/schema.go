@@ -104,7 +104,7 @@ func upstreamSchema() *jsonschema.Schema {
 		keys.Key{Name: "failures", Value: keys.Default(keys.Whole("Requests in a row without an answer after which a server is not well. A refusal is an answer.", 1, maxFailures), DefaultFailures)},
 		keys.Key{Name: "slow_start", Value: keys.Default(keys.Duration("How long a server that is back takes to have all of its share.", 0, maxSlowStart), "5s")},
 		keys.Key{Name: "max_absence", Value: keys.Default(keys.Duration("How long a request may wait while no server is well.", shortest, longest), "1s")},
-		keys.Key{Name: "forward", Value: keys.String("Header that tells the service how much time is left of a request whose caller used none: expect-within, grpc-timeout, connect-timeout-ms, x-envoy-expected-rq-timeout-ms, or none. Without it Expect-Within.", `^(?i:`+strings.Join(forwards, "|")+`)$`)},
+		keys.Key{Name: "forward", Value: keys.String("Header that tells the service how much time is left of a request whose caller used none: expect-within, grpc-timeout, connect-timeout-ms, x-envoy-expected-rq-timeout-ms, or none. Without it X-Envoy-Expected-Rq-Timeout-Ms, and Grpc-Timeout for gRPC.", `^(?i:`+strings.Join(forwards, "|")+`)$`)},
 		keys.Key{Name: "forward_only", Value: keys.Bool("Forward takes the place of the header that the caller used, and is not beside it.")},
 	))
 }
