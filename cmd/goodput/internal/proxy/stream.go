@@ -22,20 +22,23 @@ type flow struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	h1      bool
+	read    sync.Mutex   // held while the body is being read
+	reading atomic.Int32 // who reads it, or is about to
+	unread  atomic.Bool  // there is more of a body of HTTP/1
 	counts  *traffic
 	limits  limits
 	cancel  context.CancelFunc // what is on its way from the service
 
 	mu      sync.Mutex
-	started bool   // the header is on its way: nothing else can be said
-	over    ending // staying open: 0
+	started bool // the header is on its way: nothing else can be said
+	over    ending
 }
 
 // An ending is the limit at which a stream or a tunnel was cut.
 type ending uint8
 
 const (
-	open ending = iota
+	none ending = iota
 	idled
 	expired
 	endings
@@ -56,6 +59,7 @@ func (c *carrier) carry(w http.ResponseWriter, r *http.Request) {
 			// The answer may begin before the request has ended, as over HTTP/2. The rest
 			// of a body that nobody reads must not be taken for the next request.
 			if f.control.EnableFullDuplex() == nil {
+				f.unread.Store(true)
 				w.Header().Set("Connection", "close")
 			}
 		}
@@ -65,13 +69,27 @@ func (c *carrier) carry(w http.ResponseWriter, r *http.Request) {
 	c.next.ServeHTTP(f, r)
 }
 
+// restLinger is how long a client of HTTP/1 may go on to send what nobody wants, once the
+// answer is complete: some round trips, in which it reads the answer. If the connection
+// were closed sooner, what is on its way would destroy the answer; net/http, which reads up
+// to 256 KiB of the rest, has no end for that in time.
+const restLinger = 250 * time.Millisecond
+
 // end stops the limits, and answers for a service that did not begin to in time.
 func (f *flow) end(c *carrier) {
 	f.limits.stop()
+	if f.unread.Load() {
+		// First what still reads for the service, or net/http would end that, and its own
+		// reading would have no end then. Both fail for a connection that is closed.
+		_ = f.control.SetReadDeadline(longAgo)
+		f.read.Lock()
+		_ = f.control.SetReadDeadline(time.Now().Add(restLinger))
+		f.read.Unlock()
+	}
 	f.mu.Lock()
 	over, started := f.over, f.started
 	f.mu.Unlock()
-	if over == open || started {
+	if over == none || started {
 		return // a panic goes on
 	}
 	switch p := recover(); p {
@@ -93,11 +111,13 @@ func (f *flow) cut(e ending) {
 	f.over = e
 	f.counts.cut[e].Add(1)
 	f.cancel()
-	if f.h1 {
-		_ = f.control.SetReadDeadline(longAgo) // it fails for a connection that is closed
+	if f.h1 && f.reading.Load() > 0 {
+		// Otherwise it would end what net/http reads beside the handler, and with that the
+		// request (golang/go#70834).
+		_ = f.control.SetReadDeadline(longAgo)
 	}
 	if f.started {
-		_ = f.control.SetWriteDeadline(longAgo)
+		_ = f.control.SetWriteDeadline(longAgo) // it fails for a connection that is closed
 	}
 }
 
@@ -118,7 +138,7 @@ func (f *flow) WriteHeader(status int) {
 func (f *flow) start(status int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.over != open && !f.started {
+	if f.over != none && !f.started {
 		return false
 	}
 	f.started = f.started || status >= 200
@@ -140,24 +160,20 @@ func (f *flow) Write(p []byte) (int, error) {
 // A flowBody is what a client sends.
 type flowBody struct {
 	io.ReadCloser
-	flow    *flow
-	reading atomic.Int32
+	flow *flow
 }
 
 func (b *flowBody) Read(p []byte) (int, error) {
-	b.reading.Add(1)
+	b.flow.reading.Add(1)
+	b.flow.read.Lock()
 	n, err := b.ReadCloser.Read(p)
-	b.reading.Add(-1)
+	b.flow.read.Unlock()
+	b.flow.reading.Add(-1)
 	if n > 0 {
 		b.flow.limits.move()
 	}
-	return n, err
-}
-
-// Close ends a Read that waits: the body of HTTP/1 cannot be closed before.
-func (b *flowBody) Close() error {
-	if b.flow.h1 && b.reading.Load() > 0 {
-		_ = b.flow.control.SetReadDeadline(longAgo) // it fails for a connection that is closed
+	if err == io.EOF {
+		b.flow.unread.Store(false)
 	}
-	return b.ReadCloser.Close()
+	return n, err
 }

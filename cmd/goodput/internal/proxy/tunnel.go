@@ -37,8 +37,8 @@ type tunnel struct {
 
 	write  sync.Mutex // towards the client
 	frames frames     // towards the client
-	// spoken: our close frame is out. Invariant: it stands at a boundary of frames, and
-	// nothing is written behind it.
+	// spoken: our close frame is out, or a write has failed, who knows where. Invariant: a
+	// close frame stands at a boundary of frames, and nothing is written behind it.
 	spoken bool
 }
 
@@ -91,8 +91,12 @@ func (t *tunnel) pass(p []byte) (int, error) {
 		speak = ends && t.told.Load() && !t.frames.closing
 	}
 	n, err := t.Conn.Write(p[:end])
-	if err != nil || !speak {
+	switch {
+	case err != nil:
+		t.spoken = true
 		return n, err
+	case !speak:
+		return n, nil
 	}
 	return len(p), t.speak()
 }
