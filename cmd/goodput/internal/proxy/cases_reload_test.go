@@ -84,7 +84,7 @@ tenants:
 // C093 under three times the load, with a reload in each twentieth of a second: never more
 // than the limit is in flight, and what is refused is told so as ever.
 func TestReadingTheFileAgainUnderLoad_C093(t *testing.T) {
-	const limit, service = 4, 10 * time.Millisecond // 400/s
+	const limit, service = 4, 20 * time.Millisecond // 200/s
 	s := newShop(func(string) time.Duration { return service })
 	policy := fmt.Sprintf(`version: 1
 listen: 127.0.0.1:0
@@ -95,7 +95,7 @@ objective: 200ms
 	c := newCrowd(t, fromFile(t, policy))
 	end := make(chan struct{})
 	var fired sync.WaitGroup
-	fired.Go(func() { c.fire(1, 1200, end, "/x") })
+	fired.Go(func() { c.fire(1, 600, end, "/x") })
 	for range 40 {
 		time.Sleep(50 * time.Millisecond)
 		if err := c.proxy.Reconfigure(fromFile(t, policy)); err != nil {

@@ -130,7 +130,7 @@ func TestReloadEndsObserve(t *testing.T) {
 func TestBadConfigurationChangesNothing(t *testing.T) {
 	w, both, _ := reloaded(t, backend(t, echo))
 	was := w.proxy.now.Load()
-	bad := *both
+	bad := *lanes(t, "127.0.0.1:1", lane{"comes", limit.Fixed(7), 10, 10 * time.Second, "app", true})
 	bad.Classes = append([]config.Class(nil), both.Classes...)
 	bad.Classes[0].Limiter.Limit = limit.Fixed(7)
 	for what, breakIt := range map[string]func(*config.Class){
@@ -138,6 +138,7 @@ func TestBadConfigurationChangesNothing(t *testing.T) {
 		"objective":        func(c *config.Class) { c.Limiter.Objective = -1 },
 		"law":              func(c *config.Class) { c.Limiter.Limit = limit.Fixed(-1) },
 		"name":             func(c *config.Class) { c.Name = "comes" },
+		"deadline header":  func(c *config.Class) { c.DeadlineHeaders = []config.DeadlineHeader{{Name: "X", Format: "years"}} },
 	} {
 		bad.Classes[1] = both.Classes[1]
 		breakIt(&bad.Classes[1])
@@ -146,6 +147,9 @@ func TestBadConfigurationChangesNothing(t *testing.T) {
 		}
 		if w.proxy.now.Load() != was || w.lim.Stats().Limit != 1 {
 			t.Errorf("%s: something of it is in force: limit %d", what, w.lim.Stats().Limit)
+		}
+		if res, _ := w.get(w.h1, "/"); res.StatusCode != 200 {
+			t.Errorf("%s: the servers are others: %s", what, res.Status)
 		}
 	}
 }

@@ -161,11 +161,13 @@ func (c *crowd) all() []*goodput.Limiter {
 }
 
 // fire sends requests for all paths, in turn, at an average rate of each, until end is closed
-// and every answer is there. Each must be the shop's, or a refusal of ours.
+// and every answer is there. Each must be the shop's, or a refusal of ours. There are at most
+// manyPending at once, so that a machine which cannot keep up is late and not drowned.
 func (c *crowd) fire(seed uint64, perSecond float64, end <-chan struct{}, paths ...string) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	body := strings.Repeat("b", 2000)
 	var pending sync.WaitGroup
+	places := make(chan struct{}, manyPending)
 	due := time.Now()
 	for i := 0; ; i++ {
 		due = due.Add(time.Duration(rng.ExpFloat64() / (perSecond * float64(len(paths))) * float64(time.Second)))
@@ -177,9 +179,16 @@ func (c *crowd) fire(seed uint64, perSecond float64, end <-chan struct{}, paths 
 		}
 		method := []string{"GET", "POST"}[rng.IntN(2)]
 		use, path := c.clients[rng.IntN(2)], paths[i%len(paths)]
-		pending.Go(func() { c.one(use, method, path, body) })
+		places <- struct{}{}
+		pending.Go(func() {
+			c.one(use, method, path, body)
+			<-places
+		})
 	}
 }
+
+// manyPending is several times what may run and wait in these tests.
+const manyPending = 256
 
 func (c *crowd) one(use *http.Client, method, path, body string) {
 	req, err := http.NewRequest(method, "http://"+c.addr+path, nil)
@@ -281,7 +290,7 @@ func (s steady) check(t *testing.T, p *Proxy, names ...string) {
 // is lost, nothing is left behind, and no class has ever more in flight than the larger of
 // its limits.
 func TestReloadsUnderLoadLoseNothing(t *testing.T) {
-	const service = 10 * time.Millisecond
+	const service = 25 * time.Millisecond
 	reloads, every := 300, 10*time.Millisecond
 	if os.Getenv("GOODPUT_STRESS") != "" {
 		reloads = 1000
@@ -302,9 +311,8 @@ func TestReloadsUnderLoadLoseNothing(t *testing.T) {
 	end, fired := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(fired)
-		// The three have 9 to 13 slots between them, 1,300/s at the most: three times
-		// the 400/s that stays has with a limit of 4, and as much for the other two.
-		c.fire(seed, 1200, end, "/stays/x", "/comes/x", "/rest/x")
+		// The three have 10 or 13 slots between them, 520/s at the most: three times that.
+		c.fire(seed, 520, end, "/stays/x", "/comes/x", "/rest/x")
 	}()
 	seen := steady{}
 	for i := range reloads {

@@ -115,20 +115,22 @@ func (p *Proxy) Reconfigure(cfg *config.Config) error {
 	}
 	t := &table{cfg: cfg, pools: map[string]*upstream.Pool{}}
 	for _, u := range cfg.Upstreams {
-		pool := old.pools[u.Name]
-		if pool == nil {
-			pool = upstream.New(u, p.log)
-		} else {
-			pool.Reconfigure(u)
+		if t.pools[u.Name] = old.pools[u.Name]; t.pools[u.Name] == nil {
+			t.pools[u.Name] = upstream.New(u, p.log)
 		}
-		t.pools[u.Name] = pool
 	}
 	for i := range cfg.Classes {
 		c := p.class(&cfg.Classes[i], t, old.find(cfg.Classes[i].Name))
 		if err := c.door.Validate(); err != nil {
+			t.closeBut(old)
 			return fmt.Errorf("class %q: %w", c.cfg.Name, err)
 		}
 		t.classes = append(t.classes, c)
+	}
+	for _, u := range cfg.Upstreams { // those that go on, now that all is well
+		if old.pools[u.Name] != nil {
+			t.pools[u.Name].Reconfigure(u)
+		}
 	}
 	for _, c := range t.classes {
 		was := old.find(c.cfg.Name)
@@ -142,12 +144,17 @@ func (p *Proxy) Reconfigure(cfg *config.Config) error {
 	}
 	t.leave(old)
 	p.now.Store(t)
-	for name, pool := range old.pools {
-		if t.pools[name] == nil {
+	old.closeBut(t)
+	return nil
+}
+
+// closeBut closes the pools that other has not.
+func (t *table) closeBut(other *table) {
+	for name, pool := range t.pools {
+		if other.pools[name] == nil {
 			pool.Close()
 		}
 	}
-	return nil
 }
 
 // limiter returns the limiter of a class, which goes on if there was one, unless it was one
