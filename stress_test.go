@@ -53,6 +53,10 @@ func (s *load) op(rng *rand.Rand) {
 		if err := s.l.SetLimit(rng.IntN(maxLimit)); err != nil {
 			panic(err)
 		}
+	case n == 2 && rng.IntN(10) == 0:
+		s.l.SetPresent(false)
+		s.pause(time.Duration(rng.IntN(20)) * time.Millisecond)
+		s.l.SetPresent(true)
 	case n < 3:
 		st := s.l.Stats()
 		if sum := ended(&st) + uint64(st.Running) + uint64(st.Waiting); sum != st.Arrivals {

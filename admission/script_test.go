@@ -31,7 +31,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata pr
 //	cancel a client                    its caller left
 //	alarm a                            its alarm rings
 //	observe 50ms n=200 [cost=1] [hold=60ms]
-//	setlimit 3 | reconfigure key=value ... | drain [queue]
+//	setlimit 3 | reconfigure key=value ... | drain [queue] | absent | present
 //	lend | settle admitted=3 completed=1
 //	run for=1s every=4ms serve=50ms    a crowd: see crowd
 //	stats | outcomes | refusals | derivation | retry queue_full
@@ -172,6 +172,8 @@ func (s *stage) do(verb string, args []string) error {
 			return err
 		}
 		return s.core.SetLimit(s.now, n)
+	case "absent", "present":
+		s.core.SetPresent(s.now, verb == "present")
 	case "drain":
 		s.core.Drain(s.now, slices.Contains(names, "queue"))
 	case "run":
@@ -223,6 +225,8 @@ func setConfig(cfg *Config, key, value string) error {
 		cfg.Service = d
 	case "maxwait":
 		cfg.MaxWait = d
+	case "maxabsence":
+		cfg.MaxAbsence = d
 	case "rate":
 		f, err := strconv.ParseFloat(value, 64)
 		cfg.Allowance.Rate = f
@@ -289,7 +293,11 @@ func (s *stage) advance(verb, by string) error {
 		}
 		if at := s.core.RefillAt(); at <= d && (next == nil || at < next.waiter.Alarm()) {
 			s.now = at
-			s.say("at %v the allowance is there", s.now)
+			if s.core.absence.is {
+				s.say("at %v the absence has lasted", s.now)
+			} else {
+				s.say("at %v the allowance is there", s.now)
+			}
 			s.core.Dispatch(s.now)
 			s.collect()
 			continue
