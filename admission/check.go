@@ -169,7 +169,7 @@ func (c *Core) checkLine(f *flow, s *sums) error {
 		if w.cohort > 0 {
 			cohorts++
 		}
-		if a := &c.absence; a.is && (w.offered > a.since && w.alarm > a.ends(w) || w.offered < a.since && a.told) {
+		if a := &c.absence; a.is && (w.offered > a.since && w.alarm > a.ends(w) || w.offered < a.since && a.told && w.alarm > c.now) { // else its alarm is about to tell it why
 			return fmt.Errorf("I20: somebody offered at %v waits until %v, with nothing to run it on since %v, at most %v", w.offered, w.alarm, a.since, a.bound)
 		}
 		if w.keyed != nil {
