@@ -15,7 +15,6 @@ import (
 func TestStamps(t *testing.T) {
 	then := noon.Add(-3 * time.Second).Truncate(time.Millisecond)
 	ms, sec := then.UnixMilli(), then.Unix()
-	const bad = -1
 	whole := noon.Sub(then)
 	for _, c := range []struct {
 		stamps []string // of X-Request-Start, X-Queue-Start

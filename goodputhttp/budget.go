@@ -21,7 +21,7 @@ type Budget struct {
 	grpc        bool
 	stamped     bool    // a trusted hop has said when it arrived
 	server      *Server // that read it; nil: none did
-	arrived     int64   // when the request entered the system: milliseconds since 1970, if stamped or the server tells others
+	arrived     int64   // when the request entered the system: milliseconds since 1970; 0 unless somebody says it or is told
 }
 
 // headers is a set of those in which deadlines come: bit i is header i of dialects, and
@@ -88,19 +88,33 @@ func (b *Budget) readFurther(s *Server, h http.Header, start, now time.Time) {
 	}
 }
 
+// enter returns when r, whose header was complete at now, entered the system.
+func (b *Budget) enter(r *http.Request, now time.Time) time.Time {
+	start := now
+	if trusted := b.server.Trusted; trusted != nil && trusted(r) {
+		if age := b.server.books().age(r.Header, now); age > 0 {
+			start, b.stamped = now.Add(-age), true
+		}
+	}
+	b.arrived = start.UnixMilli()
+	return start
+}
+
+// arrival returns that instant later. It is one of the wall clock, read a moment ago; as a
+// distance from now it has a monotonic reading, and waits as long as it waits.
+func (b *Budget) arrival() time.Time {
+	now := time.Now()
+	return now.Add(time.UnixMilli(b.arrived).Sub(now))
+}
+
 // budget returns what a request whose header was complete at now was given: the earliest
 // of its headers, its context and the cap; the default if none of the first two
 // says anything.
 func (s *Server) budget(r *http.Request, now time.Time, grpc bool) Budget {
 	b := Budget{grpc: grpc, server: s}
 	start := now
-	if s.Trusted != nil && s.Trusted(r) {
-		if age := s.books().age(r.Header, now); age > 0 {
-			start, b.stamped = now.Add(-age), true
-		}
-	}
-	if b.stamped || s.ForwardStart {
-		b.arrived = start.UnixMilli()
+	if s.Trusted != nil || s.ForwardStart {
+		start = b.enter(r, now)
 	}
 	b.read(r.Header, start, &s.books().deadlineErrors)
 	if len(s.DeadlineHeaders) > 0 {

@@ -54,7 +54,7 @@ func (w *response) serve(ctx context.Context) {
 	v.run = w
 	w.holds.held, w.holds.slot = &v.server.books().held, &w.slot
 	if v.server.Stream {
-		w.slot.Unsampled()
+		w.holds.write((*goodput.Slot).Unsampled)
 	}
 	w.paces()
 	if v.body != nil {
