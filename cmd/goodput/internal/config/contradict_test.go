@@ -12,6 +12,7 @@ const head = "version: 1\nupstream: http://h:9\n" // lines 1 and 2
 func TestContradictionsOfOneClass(t *testing.T) {
 	for src, want := range map[string]string{
 		"objective: 2s\ndeadline_cap: 1s":                                         "3,4: objective 2s is longer than deadline_cap 1s: whoever would be late for the objective is gone by then",
+		"objective: 1s\ndeadline_cap: 1s":                                         "",
 		"deadline_cap: 500ms":                                                     "3: objective 1s, the default, is longer than deadline_cap 500ms: whoever would be late for the objective is gone by then",
 		"deadline: 3s\ndeadline_cap: 2s":                                          "3,4: deadline 3s is longer than deadline_cap 2s: no request may have it",
 		"objective: 2s\nservice: 3s":                                              "4,3: service 3s is longer than objective 2s: nothing could meet it",
@@ -89,6 +90,11 @@ func TestContradictionsBetweenClasses(t *testing.T) {
 		"defaults: {objective: 3}\n" + two("match: {path: /a}, service: 2s", ""):                           `1: objective "3" has no unit: write 3ms or 3s`, // and nothing of a default of 1s
 		"version: 1\nupstream: {servers: 'http://h', forward: X-A}\n":                                      `2: forward "X-A" is unknown: none, Grpc-Timeout, Connect-Timeout-Ms, X-Envoy-Expected-Rq-Timeout-Ms or Expect-Within`,
 		"version: 1\nupstream: {servers: 'http://h', forward_only: true}\n":                                "2: forward_only needs forward: the header that takes the place of the one that the caller used",
+		two("match: {path: a}", ""):                                                                        `4: path "a" is not a path from the root, without escapes and query, such as /healthz`, // and nothing of a class that takes every request
+		two("match: {path: /a}, upstream: 'x y'", ""):                                                      `4: upstream "x y" is not a name: a class has the name of one of the upstreams, and where that is stands there`,
+		"version: 1\nupstream: {servers: 'http://h', health: {path: /, interval: 2s, timeout: 3s}}\n":      "2,2: timeout 3s is longer than interval 2s: the next question would come before the answer",
+		"version: 1\nupstream: {servers: 'http://h', health: {path: /, interval: 500ms}}\n":                "2: timeout 1s, the default, is longer than interval 500ms: the next question would come before the answer",
+		"version: 1\nupstream: {servers: 'http://h', health: {path: /, interval: 2s, timeout: 2s}}\n":      "",
 		servers("limit: 80\n"):                   "",
 		servers("limit: 81\n"):                   "3,2: limit 81 is above what the servers of upstream default run at once, 80",
 		servers("limit: {law: auto, max: 81}\n"): "3,2: limit 81 is above what the servers of upstream default run at once, 80",

@@ -149,12 +149,12 @@ func health(n strictyaml.Node) *Health {
 	set(&h.Fall, m.Get("fall"), whole(1, maxInARow))
 	set(&h.Rise, m.Get("rise"), whole(1, maxInARow))
 	if m.Sound() && h.Timeout > h.Interval {
-		at := timeout
-		if !at.Present() {
-			at = interval
+		const why = "timeout %s is longer than interval %s: the next question would come before the answer"
+		if timeout.Present() {
+			timeout.Clash(interval, why, strictyaml.Short(h.Timeout), strictyaml.Short(h.Interval))
+		} else {
+			interval.Fail(why, strictyaml.Short(h.Timeout)+", the default,", strictyaml.Short(h.Interval))
 		}
-		at.Clash(interval, "timeout %s is longer than interval %s: the next question would come before the answer",
-			strictyaml.Short(h.Timeout), strictyaml.Short(h.Interval))
 	}
 	return h
 }

@@ -35,6 +35,7 @@ func TestWarnings(t *testing.T) {
 		head + "limit: {law: auto, shared: true}\nprocesses: 8":         "",
 		servers + "limit: 10\nprocesses: 8":                             "", // 80 of 80: it is known what the service can do
 		servers + "limit: 1":                                            "default: limit 1 for 2 servers: at any time 1 of them have nothing to do",
+		servers + "limit: 2":                                            "",
 		servers:                                                         "default: the limit is found, and nothing keeps it below 80, what the servers of upstream default run at once: beyond that a request waits where no deadline is watched; say limit: {law: auto, max: 80}",
 		servers + "limit: {law: auto, max: 80}":                         "",
 		head + "observe: true":                                          "default: observe with a limit that is found: where everything runs at once nothing shows what a limit would do, and it stays where it begins; give a number",
