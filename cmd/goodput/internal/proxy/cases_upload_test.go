@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/goodput/goodput"
-	"github.com/goodput/goodput/cmd/goodput/internal/config"
 	"github.com/goodput/goodput/limit"
 )
 
@@ -154,45 +153,5 @@ func TestTricklingUploadsHoldNoSlots_C095(t *testing.T) {
 				t.Errorf("%d slots are held", s.InUse)
 			}
 		})
-	}
-}
-
-// C096: an honest stream that is as slow, in a class of streams. It is kept for as long as it
-// lives, counted as one that is open, and never a sample.
-func TestSlowStreamIsKept_C096(t *testing.T) {
-	got := make(chan byte)
-	telemetry := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		for b := make([]byte, 1); ; {
-			if _, err := r.Body.Read(b); err != nil {
-				return
-			}
-			got <- b[0]
-		}
-	})
-	w := start(t, backend(t, telemetry), func(c *Config, lc *goodput.Config) {
-		c.Mode, c.SlowClient, lc.Limit, lc.Depth = config.Stream, 50*time.Millisecond, limit.Fixed(2), goodput.NoQueue
-	})
-	c := w.raw("POST /telemetry HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n")
-	for _, b := range []byte("honest and slow") {
-		time.Sleep(60 * time.Millisecond) // the client's pace: each byte alone is later than the others are allowed
-		fmt.Fprintf(c, "1\r\n%c\r\n", b)
-		select {
-		case r := <-got:
-			if r != b {
-				t.Errorf("%c, want %c", r, b)
-			}
-		case <-time.After(patience):
-			t.Fatalf("%c does not arrive: %+v", b, w.proxy.Door())
-		}
-		if s := w.lim.Stats(); s.Running != 1 {
-			t.Errorf("%d are open", s.Running)
-		}
-	}
-	io.WriteString(c, "0\r\n\r\n") // the read fails then
-	if res, _ := w.answer(c); res.StatusCode != 200 {
-		t.Error(res.Status)
-	}
-	if s := w.settle("idle", idle); s.Derivation.Samples != 0 || s.Outcomes[goodput.Completed] != 1 {
-		t.Errorf("%d samples, %v", s.Derivation.Samples, s.Outcomes)
 	}
 }
