@@ -22,12 +22,23 @@ import (
 // leave at any moment, panics, cut-off responses, hijacked connections. Each
 // request that was offered ends in one outcome, and nothing is left behind.
 func TestConformance(t *testing.T) {
-	const slots, workers, each = 3, 12, 80
+	t.Run("requests", func(t *testing.T) { conform(t, &Server{DeadlineCap: patience, MaxBuffered: 1 << 20}, 80) })
+	t.Run("streams", func(t *testing.T) {
+		conform(t, &Server{
+			DeadlineCap: patience, Stream: true, MaxBody: 50_000, Markers: allMarkers, ServerTiming: true, ForwardStart: true,
+			DeadlineHeaders: []DeadlineHeader{{"X-Mine", FormatMillis}}, Trusted: func(*http.Request) bool { return true },
+		}, 30)
+	})
+}
+
+// conform has each of the workers send so many requests to s.
+func conform(t *testing.T, s *Server, each int) {
+	const slots, workers = 3, 12
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	lim := limiter(slots, goodput.Config{Objective: 50 * time.Millisecond, MaxBytes: 1 << 20})
 	var running, peak, ran atomic.Int64
-	s := &Server{Limiter: one(lim), DeadlineCap: patience, MaxBuffered: 1 << 20}
+	s.Limiter = one(lim)
 	s.Next = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ran.Add(1)
 		now := running.Add(1)
@@ -77,13 +88,13 @@ func TestConformance(t *testing.T) {
 		t.Errorf("%d ran at once, limit %d", peak.Load(), slots)
 	}
 	started := st.Outcomes[goodput.Completed] + st.Outcomes[goodput.Late] + st.Outcomes[goodput.Failed] + st.Outcomes[goodput.Abandoned]
-	if started < uint64(ran.Load()) || st.Arrivals > workers*each {
+	if started < uint64(ran.Load()) || st.Arrivals > uint64(workers*each) {
 		t.Errorf("%d ran, outcomes %v of %d", ran.Load(), st.Outcomes, st.Arrivals)
 	}
 	t.Logf("%v", st.Outcomes)
 	until(t, "nothing is left", func() bool {
 		n := s.Stats()
-		return n.Buffered == 0 && n.Upgraded == 0 && s.own.upgrades.places.Load() == 0 && s.own.lingering.Load() == 0
+		return n.Buffered == 0 && n.Upgraded == 0 && n.Held == 0 && s.own.upgrades.places.Load() == 0 && s.own.lingering.Load() == 0
 	})
 	for _, c := range all {
 		c.CloseIdleConnections()
@@ -115,7 +126,10 @@ func chaos(rng *rand.Rand, client *http.Client, url string) {
 		panic(err)
 	}
 	if rng.IntN(3) == 0 {
-		r.Header.Set("Connect-Timeout-Ms", fmt.Sprint(rng.IntN(50)))
+		r.Header.Set([]string{"Connect-Timeout-Ms", "X-Mine"}[rng.IntN(2)], fmt.Sprint(rng.IntN(50)))
+	}
+	if rng.IntN(6) == 0 {
+		r.Header.Set("X-Request-Start", fmt.Sprint(time.Now().Add(-time.Duration(rng.IntN(20))*time.Millisecond).UnixMilli()))
 	}
 	if rng.IntN(6) == 0 {
 		r.Header.Set("Content-Type", "application/grpc")
