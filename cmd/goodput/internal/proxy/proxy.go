@@ -71,6 +71,7 @@ func New(cfg *config.Config, o Options) (*Proxy, error) {
 // ServeHTTP admits and forwards one request, or says why not.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 2 {
+		grow(0)
 		if !httpguts.ValidHostHeader(r.Host) {
 			// net/http checks that of HTTP/1 alone, and would send another on than what
 			// the classes are matched with.
