@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// HopMargin is what ForwardDeadline takes off for the way to the next hop and
-// back, unless Server.HopMargin says otherwise. Peers count from the arrival of a
-// request, so without it each hop works
-// longer than its caller waits. 5 ms covers a network within a region (0.5-2 ms
-// round trip) and the time that a busy process takes to run the goroutine.
+// HopMargin is what ForwardDeadline takes off for the way to the next hop and back, unless
+// Server.HopMargin says otherwise. Peers count from the arrival of a request, so without it
+// each hop works longer than its caller waits. 5 ms covers a network within a region
+// (0.5-2 ms round trip) and the time that a busy process takes to run the goroutine.
 const HopMargin = 5 * time.Millisecond
 
 // Forward writes what is left at now, less margin, into h, the header of a
