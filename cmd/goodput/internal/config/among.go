@@ -1,7 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
+	"net"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -15,6 +18,7 @@ func (r *reader) among() {
 	r.names()
 	r.reach()
 	r.grpc()
+	r.circles()
 	for i := range r.cfg.Upstreams {
 		r.parent(&r.cfg.Upstreams[i], r.behind[i])
 	}
@@ -77,6 +81,36 @@ func (r *reader) grpc() {
 			k.node("match").Clash(r.root.Get("listen"), "class %s is of gRPC, which is HTTP/2, and no listener has h2 among its protocols", k.Name)
 		}
 	}
+}
+
+// circles: a request that is sent to where it came in comes in again.
+func (r *reader) circles() {
+	for i := range r.cfg.Upstreams {
+		for _, s := range r.cfg.Upstreams[i].Servers {
+			for j := range r.cfg.Listeners {
+				l := &r.cfg.Listeners[j]
+				if l.Network != "tcp" || !l.reaches(s.URL) {
+					continue
+				}
+				r.behind[i].Clash(r.root.Get("listen"), "server %s is where we listen ourselves, %s: each request would come in again, until none can", s.URL.Redacted(), l.Address)
+			}
+		}
+	}
+}
+
+// reaches reports whether a URL surely leads to the listener.
+func (l *Listener) reaches(u *url.URL) bool {
+	host, port, err := net.SplitHostPort(l.Address)
+	at := cmp.Or(u.Port(), map[string]string{"https": "443"}[u.Scheme], "80")
+	if err != nil || port != at || port == "0" {
+		return false
+	}
+	local := u.Hostname() == "localhost"
+	if ip := net.ParseIP(u.Hostname()); ip != nil {
+		local = ip.IsLoopback() || ip.IsUnspecified()
+	}
+	here := net.ParseIP(host)
+	return host == u.Hostname() || local && (host == "" || host == "localhost" || here != nil && (here.IsUnspecified() || here.IsLoopback()))
 }
 
 // parent: what the classes of an upstream may have in flight together is no more than what

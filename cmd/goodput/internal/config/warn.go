@@ -76,6 +76,9 @@ func (c *Config) capacity(k *Class) (all []string) {
 	if number != 0 && number < servers {
 		say("limit %d for %d servers: at any time %d of them have nothing to do", number, servers, servers-number)
 	}
+	if n := c.connections(); n != 0 && number > n {
+		say("limit %d for %d connections of HTTP/1.1, each of which has one request at a time: so many are never in flight", number, n)
+	}
 	if room != 0 && number == 0 && k.most() == 0 {
 		say("the limit is found, and nothing keeps it below %d, what the servers of upstream %s run at once: beyond that a request waits where no deadline is watched; say limit: {law: auto, max: %d}",
 			room/c.Processes, k.Upstream, room/c.Processes)
@@ -84,6 +87,18 @@ func (c *Config) capacity(k *Class) (all []string) {
 		say("observe with a limit that is found: where everything runs at once nothing shows what a limit would do, and it stays where it begins; give a number")
 	}
 	return all
+}
+
+// connections is how many there may be, if each has one request at a time; 0 where one has
+// more.
+func (c *Config) connections() (n int) {
+	for _, l := range c.Listeners {
+		if l.HTTP2 {
+			return 0
+		}
+		n += l.MaxConnections
+	}
+	return n
 }
 
 // latency: objectives, deadlines and depths.
