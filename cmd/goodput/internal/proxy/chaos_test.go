@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/cmd/goodput/internal/config"
 	"github.com/goodput/goodput/limit"
 )
 
@@ -291,7 +292,8 @@ func (m *mob) dawdle(rng *rand.Rand) {
 }
 
 // Chaos for 6 seconds, or for as long as GOODPUT_STRESS says: clients reset in every phase,
-// send nonsense and dawdle; the service is killed, comes back, stalls and answers nonsense.
+// send nonsense and dawdle; the service is killed, comes back, stalls and answers nonsense; the
+// configuration changes all the time.
 // Afterwards every request has ended in exactly one way, and nothing of any is left.
 func TestChaosLeavesNothing(t *testing.T) {
 	before, _ := working()
@@ -302,12 +304,14 @@ func TestChaosLeavesNothing(t *testing.T) {
 	one := &cfg.Classes[0]
 	one.SlowClient, one.DeadlineCap, one.MaxUpgraded, one.Limiter.MaxBytes = 300*time.Millisecond, 2*time.Second, 4, 1<<20
 	cfg.Listeners[0].HeaderTimeout = 300 * time.Millisecond
+	cfg.Upstreams[0].Failures = 1000 // it never works, and must be asked all the same
 	c := newCrowd(t, cfg)
 	served := c.countServed()
 
 	end := make(chan struct{})
 	var all sync.WaitGroup
 	all.Go(func() { mad.comeAndGo(rand.New(rand.NewPCG(seed, 3)), end) })
+	all.Go(func() { c.reloads(cfg, end) })
 	m := &mob{c.addr, c.clients[0], c.clients[1]}
 	for i := range 48 {
 		all.Go(func() {
@@ -334,6 +338,23 @@ func TestChaosLeavesNothing(t *testing.T) {
 		}
 	}
 	c.nothingRuns(before)
+}
+
+// reloads changes the limit and the deadline to and fro until end.
+func (c *crowd) reloads(cfg *config.Config, end <-chan struct{}) {
+	other := *cfg
+	other.Classes = []config.Class{cfg.Classes[0]}
+	other.Classes[0].Limiter.Limit, other.Classes[0].Deadline = limit.Fixed(4), time.Second
+	for i := 0; ; i++ {
+		select {
+		case <-end:
+			return
+		case <-time.After(50 * time.Millisecond):
+		}
+		if err := c.proxy.Reconfigure([]*config.Config{cfg, &other}[i%2]); err != nil {
+			c.Error(err)
+		}
+	}
 }
 
 // A tally counts the requests that the handler of a server has begun and ended.

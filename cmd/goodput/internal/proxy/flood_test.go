@@ -86,7 +86,9 @@ func TestRapidResetIsBounded(t *testing.T) {
 		}
 		defer now.Add(-1)
 		time.Sleep(2 * time.Millisecond)
-	})), func(c *Config, lc *goodput.Config) { lc.Limit, lc.MaxItems, c.Finish = limit.Fixed(slots), 100, patience })
+	})), func(c *Config, lc *goodput.Config) {
+		lc.Limit, lc.MaxItems, c.Finish = limit.Fixed(slots), 100, patience
+	})
 	before := runtime.NumGoroutine()
 	goroutines := 0
 	for range 3 {
