@@ -61,3 +61,42 @@ func TestSpooledBodyIsWhole(t *testing.T) {
 		}
 	}
 }
+
+// What HTTP/2 keeps of a body is kept until somebody has read that it is over, so a body that
+// was read in advance is read that far: see body.last.
+func TestBodyIsReadToItsEnd(t *testing.T) {
+	from := &ender{left: 10 << 10}
+	v := &visit{server: &Server{}, r: &http.Request{ProtoMajor: 2, ContentLength: 10 << 10, Body: from}}
+	v.body = v.newBody()
+	if err := v.fill(); err != io.EOF || !from.told || v.body.read.left != 10<<10 {
+		t.Errorf("%v, told of the end: %v, %d bytes", err, from.told, v.body.read.left)
+	}
+	broken := &ender{left: 10 << 10, end: io.ErrUnexpectedEOF}
+	v.r.Body = broken
+	v.body = v.newBody()
+	if err := v.fill(); err != io.ErrUnexpectedEOF {
+		t.Errorf("%v of a stream that was reset behind its last byte", err)
+	}
+}
+
+// An ender tells of its end behind the last byte, as a stream of HTTP/2 does.
+type ender struct {
+	left int
+	end  error // nil: io.EOF
+	told bool
+}
+
+func (e *ender) Read(p []byte) (int, error) {
+	if e.left == 0 {
+		e.told = true
+		if e.end != nil {
+			return 0, e.end
+		}
+		return 0, io.EOF
+	}
+	n := min(len(p), e.left)
+	e.left -= n
+	return n, nil
+}
+
+func (e *ender) Close() error { return nil }
