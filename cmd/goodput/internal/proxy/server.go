@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/goodput/goodput/cmd/goodput/internal/config"
 )
@@ -17,6 +18,13 @@ const (
 	connWindow   = 4<<20 - 1 // the most that net/http allows
 	streamWindow = 256 << 10
 )
+
+// stuckConn is how long a connection of HTTP/2 may take nothing of what is written to it. A
+// stream whose client does not read has a window of its own, and holds up nobody; a
+// connection that is full holds up all of its streams, and GOAWAY. A minute is the longest
+// time between two tries of TCP in which a lost packet is still worth waiting for (RFC 6298,
+// 2.5, lets the timeout grow to 60 s).
+const stuckConn = time.Minute
 
 // Server returns a server for the connections of one listener. It has no timeout for bodies:
 // uploads and streams last as long as their deadline lets them.
@@ -38,6 +46,7 @@ func (p *Proxy) Server(l config.Listener) *http.Server {
 			MaxConcurrentStreams:          l.MaxStreams,
 			MaxReceiveBufferPerConnection: connWindow,
 			MaxReceiveBufferPerStream:     streamWindow,
+			WriteByteTimeout:              stuckConn,
 		},
 		ConnState:   p.connState,
 		ConnContext: p.retiring.connContext,
