@@ -27,7 +27,10 @@ type absence struct {
 // not, nothing is granted or lent, whatever the limit is, and what runs goes on. The law of
 // the limit is not asked, and of what happens in between it is told nothing. Newcomers wait
 // as deep as the derived depth, since a queue that stands for this reason is no overload, and
-// nobody is refused by a prediction. Who waits is refused as unavailable after
+// nobody is refused by a prediction. For the same reason Auto does not change the order by it: as
+// soon as there is something again the queue drains, and newest-first would leave those to
+// the last who have come first: of 60 slots at half their capacity 62 were doomed after 5 s
+// without a server, and none under FIFO. Who waits is refused as unavailable after
 // Config.MaxAbsence: newcomers by their alarms, and those that waited before by Dispatch
 // at the instant of RefillAt.
 func (c *Core) SetPresent(now time.Duration, present bool) {

@@ -50,8 +50,7 @@ func (c *Core) reorder() {
 	if c.waiting == 0 {
 		return
 	}
-	stood := c.now - c.stood
-	if o := c.wanted(stood); o != c.order {
+	if o := c.wanted(c.now - max(c.stood, c.absence.over)); o != c.order {
 		c.setOrder(o)
 		c.dispatch() // who is first now may fit slots that were too few for who was (I2)
 	}
@@ -62,14 +61,14 @@ func (c *Core) reorder() {
 	}
 }
 
-// wanted returns the order for a queue that has stood for so long.
+// wanted returns the order for a queue that has stood for so long with something to run it on.
 func (c *Core) wanted(stood time.Duration) Order {
 	switch {
 	case c.cfg.Order != Auto:
 		return c.order
 	case c.service.sizes.trusted():
 		return EDF
-	case c.order != FIFO || stood < c.patience():
+	case c.order != FIFO || c.absence.is || stood < c.patience(): // no order serves anybody in an absence
 		return c.order
 	}
 	if o := c.standingOrder(); o == EDF || c.age() >= c.hopeless() {

@@ -11,6 +11,7 @@ import (
 type away struct {
 	is, told     bool
 	since, bound time.Duration
+	over         time.Duration // the last one
 }
 
 // setPresent begins or ends it.
@@ -19,11 +20,11 @@ func (m *model) setPresent(present bool) {
 		return
 	}
 	if present {
-		m.away.is, m.asked = false, m.now
+		m.away.is, m.away.over, m.asked = false, m.now, m.now
 		m.dispatch()
 		return
 	}
-	m.away = away{is: true, since: m.now, bound: m.cfg.MaxAbsence}
+	m.away = away{is: true, since: m.now, bound: m.cfg.MaxAbsence, over: m.away.over}
 }
 
 // hopeless reports whether p has waited for something to run it on as long as it may.

@@ -162,7 +162,7 @@ func (m *model) reorder() {
 	want := m.order
 	if before.sizes.trusted() {
 		want = EDF
-	} else if m.order == FIFO && m.now-m.stood >= before.patience {
+	} else if m.order == FIFO && !m.away.is && m.now-max(m.stood, m.away.over) >= before.patience {
 		if o := m.standing(); o == EDF || m.age(false) >= before.hopeless {
 			want = o
 		}

@@ -12,7 +12,7 @@ type event struct {
 
 	// Of an event without a call. Of observes, comes and refills: the index of an instance,
 	// gen being that of its tier. Of breaks and resizes: that of a tier, gen being that
-	// of the restart or of the step. The two share their places for the sake of 40 bytes.
+	// of the restart or of the step. Of turns: that of a tier, gen being 1 when it is back. The two share their places for the sake of 40 bytes.
 	who int32
 }
 
@@ -27,6 +27,7 @@ const (
 	observes             // the window of an instance
 	breaks               // a planned restart
 	resizes              // the resource has other slots
+	turns                // it is away, or it is back
 	comes                // an instance comes back
 	refills              // the allowance of who is first in an instance
 	samples              // a point of the series

@@ -123,7 +123,8 @@ type Tier struct {
 	Service    Dist       // of its own work
 	Speed      Speed
 	Contention Contention
-	Faults     []Fault // of the resource, in order of time
+	Faults     []Fault   // of the resource, in order of time
+	Absences   []Absence // likewise; for a policy with a core
 
 	// Next, if set, is what a request does after its own work, its slot kept.
 	Next *Fan

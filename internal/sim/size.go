@@ -50,6 +50,7 @@ func (s *Scenario) validateSize() error {
 			most(each*span/float64(c.Window()), "tier %s: the measurements of its instances", name(t.Name, i))
 		}
 		most(each*float64(len(t.Restarts)), "tier %s: its restarts", name(t.Name, i))
+		most(2*each*float64(len(t.Absences)), "tier %s: its absences", name(t.Name, i))
 		if p := t.Speed.Pauses; p != (Pauses{}) {
 			most(span/float64(p.Every), "tier %s: its pauses", name(t.Name, i))
 		}

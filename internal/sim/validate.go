@@ -95,6 +95,9 @@ func (s *Scenario) validateTier(i int, t *Tier) error {
 	if err := t.validateFaults(); err != nil {
 		return err
 	}
+	if err := t.validateAbsences(); err != nil {
+		return err
+	}
 	if f := t.Next; f != nil {
 		switch {
 		case f.Tier <= i || f.Tier >= len(s.Tiers):

@@ -43,6 +43,7 @@ type tier struct {
 	time      *timeline
 	chance    *rand.Rand // of a fault
 	fault     int        // the index of the one that is next, or now
+	absent    bool       // its limiters have nothing to run work on
 	mortal    bool       // an instance may end, and must know what is in it
 
 	busy           int   // requests that the resource works on
@@ -177,6 +178,7 @@ func (w *world) newTier(i int, seed uint64) (*tier, error) {
 	for n, s := range t.SlotSteps {
 		w.events.push(event{at: s.At, what: resizes, who: int32(i), gen: uint32(n)})
 	}
+	w.scheduleAbsences(t)
 	for n, r := range t.Restarts {
 		w.events.push(event{at: r.At, what: breaks, who: int32(i), gen: uint32(n)})
 	}
@@ -337,11 +339,16 @@ func (w *world) happen(e *event) {
 		t := w.tiers[e.who]
 		t.now = t.SlotSteps[e.gen].Slots
 		w.advanceLine(t)
+	case turns:
+		w.turn(w.tiers[e.who], e.gen == 1)
 	case refills:
 		w.refill(w.tiers[e.gen].instances[e.who])
 	case comes:
 		in := w.tiers[e.gen].instances[e.who]
 		in.down, in.cold.At = false, w.now
+		if in.tier.absent {
+			in.core.SetPresent(w.now, false)
+		}
 	case samples:
 		w.sample()
 	}
