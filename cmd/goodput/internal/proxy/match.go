@@ -52,8 +52,9 @@ func match(m config.Match) matcher {
 			all = append(all, any)
 		}
 	}
-	add(len(m.Hosts), func(r *request) bool {
-		return slices.ContainsFunc(m.Hosts, func(h string) bool { return hostIs(r.host, h) })
+	hosts, kinds := lower(m.Hosts), lower(m.ContentTypes)
+	add(len(hosts), func(r *request) bool {
+		return slices.ContainsFunc(hosts, func(h string) bool { return hostIs(r.host, h) })
 	})
 	add(len(m.Paths), func(r *request) bool {
 		return slices.ContainsFunc(m.Paths, func(p string) bool { return below(r.path, p) })
@@ -65,9 +66,9 @@ func match(m config.Match) matcher {
 			return slices.ContainsFunc(r.Header[name], func(v string) bool { return h.Value == "" || v == h.Value })
 		})
 	}
-	add(len(m.ContentTypes), func(r *request) bool {
+	add(len(kinds), func(r *request) bool {
 		kind := r.Header.Get("Content-Type")
-		return slices.ContainsFunc(m.ContentTypes, func(t string) bool { return typeIs(kind, t) })
+		return slices.ContainsFunc(kinds, func(t string) bool { return typeIs(kind, t) })
 	})
 	if all == nil {
 		return nil
@@ -82,9 +83,18 @@ func match(m config.Match) matcher {
 	}
 }
 
-// hostIs reports whether host, in lower case, is want or, for *.want, a name below it.
+// lower returns words in lower case, as hostIs and typeIs want them: once for a class, and not
+// with each request.
+func lower(words []string) []string {
+	all := make([]string, len(words))
+	for i, w := range words {
+		all[i] = strings.ToLower(w)
+	}
+	return all
+}
+
+// hostIs reports whether host is want or, for *.want, a name below it; both in lower case.
 func hostIs(host, want string) bool {
-	want = strings.ToLower(want)
 	if domain, ok := strings.CutPrefix(want, "*"); ok {
 		return len(host) > len(domain) && strings.HasSuffix(host, domain)
 	}
@@ -98,11 +108,11 @@ func below(p, prefix string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// typeIs reports whether a content type is want, whatever its parameters; application/grpc
-// is also application/grpc+proto.
+// typeIs reports whether a content type is want, in lower case, whatever its parameters;
+// application/grpc is also application/grpc+proto.
 func typeIs(kind, want string) bool {
 	kind, _, _ = strings.Cut(kind, ";")
 	kind = strings.ToLower(strings.TrimSpace(kind))
-	rest, ok := strings.CutPrefix(kind, strings.ToLower(want))
+	rest, ok := strings.CutPrefix(kind, want)
 	return ok && (rest == "" || rest[0] == '+')
 }
