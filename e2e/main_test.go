@@ -98,6 +98,7 @@ var noRetry = map[string]int{
 // retryLater are those after which it can.
 var retryLater = map[string]bool{
 	"queue_full": true, "bytes_full": true, "shed": true, "displaced": true, "wait_bound": true,
+	"unavailable": true,
 }
 
 // explained checks that each answer is a success or a refusal that says what it
