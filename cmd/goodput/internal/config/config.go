@@ -30,10 +30,10 @@ type Config struct {
 	Classes   []Class    // in the order in which they are asked; the last takes every request
 
 	// TrustedProxies are the peers that are believed: their X-Forwarded-* and
-	// Forwarded headers are kept and extended, those of everybody else dropped, because a
-	// client could write anything into them. X-Request-Start counts as time already spent,
-	// and headers that say tenant, priority, cost or size are read; from everybody else
-	// they are passed on and mean nothing here.
+	// Forwarded headers are kept and extended, and X-Request-Start counts as time already
+	// spent; those of everybody else are dropped, because a client could write anything
+	// into them. Headers that say tenant, priority, cost or size are read; from everybody
+	// else they are passed on and mean nothing here.
 	TrustedProxies []netip.Prefix
 
 	// Processes is how many processes run this configuration before the same servers: each

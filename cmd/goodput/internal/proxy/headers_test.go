@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/goodput/goodput"
 )
@@ -87,9 +88,11 @@ func TestForwardedOfTrustedPeersIsExtended_C078(t *testing.T) {
 	}
 	w := start(t, backend(t, echo), trust)
 	c := w.raw("GET / HTTP/1.1\r\nHost: inner\r\nX-Forwarded-For: 6.6.6.6, 1.2.3.4\r\nX-Forwarded-Proto: https\r\n" +
-		"X-Forwarded-Host: shop.example\r\nForwarded: for=1.2.3.4\r\nX-Real-IP: 1.2.3.4\r\nConnection: close\r\n\r\n")
+		"X-Forwarded-Host: shop.example\r\nForwarded: for=1.2.3.4\r\nX-Real-IP: 1.2.3.4\r\n" +
+		"X-Request-Start: t=1700000000000\r\nConnection: close\r\n\r\n")
 	_, body := w.answer(c)
 	for name, want := range map[string]string{
+		"X-Request-Start": "t=1700000000000", // the first hop's is the one that counts
 		"X-Forwarded-For": "6.6.6.6, 1.2.3.4, 127.0.0.1", "X-Forwarded-Proto": "https", "X-Forwarded-Host": "shop.example",
 		"Forwarded": "for=1.2.3.4", "X-Real-Ip": "1.2.3.4",
 	} {
@@ -182,4 +185,20 @@ func mustURL(t *testing.T, s string) *url.URL {
 		t.Fatal(err)
 	}
 	return u
+}
+
+// When a request entered the system is said by us where nobody who is believed has said it.
+func TestStampsOfStrangersAreReplaced(t *testing.T) {
+	w := start(t, backend(t, echo), nil)
+	before := time.Now().Add(-time.Millisecond) // the stamp has whole ones
+	c := w.raw("GET / HTTP/1.1\r\nHost: inner\r\nX-Request-Start: t=1\r\nX-Queue-Start: 1\r\nConnection: close\r\n\r\n")
+	_, body := w.answer(c)
+	stamp, _ := strings.CutPrefix(line(body, "X-Request-Start"), "t=")
+	ms, err := strconv.ParseInt(stamp, 10, 64)
+	if at := time.UnixMilli(ms); err != nil || at.Before(before) || at.After(time.Now()) {
+		t.Errorf("X-Request-Start is %q", stamp)
+	}
+	if got := line(body, "X-Queue-Start"); got != "" {
+		t.Errorf("X-Queue-Start is %q", got)
+	}
 }

@@ -14,9 +14,11 @@ import (
 
 // forwarding are the headers that say where a request came from, beside the
 // four that ReverseProxy drops itself (Forwarded, X-Forwarded-For, -Host and
-// -Proto). Applications believe them, so they pass from trusted peers only.
+// -Proto), and when. Applications believe them, so they pass from trusted peers only. An
+// earlier arrival would be served before others by whoever trusts us.
 var forwarding = []string{
 	"X-Real-Ip", "X-Forwarded-Port", "X-Forwarded-Prefix", "X-Forwarded-Server", "X-Forwarded-Ssl",
+	"X-Request-Start", "X-Queue-Start",
 }
 
 // rewrite makes the outgoing request. It runs after the hop-by-hop headers were
