@@ -68,10 +68,10 @@ func (k *classAt) times() {
 	for _, t := range []struct {
 		key string
 		d   time.Duration
-	}{{"deadline", k.Deadline}, {"deadline_cap", k.DeadlineCap}, {"objective", objective}} {
+	}{{"deadline", k.Deadline}, {"deadline_cap", k.DeadlineCap}} {
 		if k.HopMargin != 0 && t.d != 0 && k.HopMargin >= t.d {
 			k.clash([]string{"hop_margin", t.key}, "hop_margin %s is not shorter than %s %s: the service would be told that no time is left",
-				strictyaml.Short(k.HopMargin), t.key, k.said(t.key, t.d))
+				strictyaml.Short(k.HopMargin), t.key, strictyaml.Short(t.d))
 			break
 		}
 	}
