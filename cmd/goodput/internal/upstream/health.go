@@ -77,6 +77,7 @@ func (s *server) out(err error, what string, n int64) {
 	s.stopRamp()
 	s.recheck()
 	p.mu.Unlock()
+	s.back.closeIdle() // they lead to what was there before
 	p.log.Warn("server out", "server", s.name, "after", n, "of", what, "err", err)
 	p.tell()
 }

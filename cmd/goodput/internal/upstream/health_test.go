@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"context"
 	"errors"
 	"io"
 	"math"
@@ -163,6 +164,33 @@ func TestWhatIsNoFailure(t *testing.T) {
 		}
 		if s := w.stats(0); !s.Well || s.Ejections != 0 || s.Failures != 10 {
 			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// A host that is gone says nothing, not even no. A connection takes 5 s to fail, which is longer
+// than the deadlines of the requests that wait for it: none of them is a failure, the
+// connection is. So it is found out all the same, and then costs nobody anything.
+func TestSilentServerIsFoundOut(t *testing.T) {
+	play(t, 2, nil, func(w *world) {
+		w.hosts["a"].silent = true
+		failed, last, begun := 0, time.Duration(0), time.Now()
+		for time.Since(begun) < time.Minute {
+			ctx, cancel := context.WithTimeout(w.Context(), time.Second)
+			if _, err := w.within(ctx, http.MethodGet, nil); err != nil {
+				if !errors.Is(err, context.DeadlineExceeded) {
+					t.Error(err)
+				}
+				failed++
+				last = time.Since(begun)
+			}
+			cancel()
+			time.Sleep(50 * time.Millisecond)
+		}
+		// The third connection fails at 5 s, or a little later if it began so; whoever waits for a
+		// fourth one then is the last.
+		if s := w.stats(0); s.Well || failed < 3 || failed > 8 || last > 9*time.Second {
+			t.Errorf("%d failed, the last after %v: %+v", failed, last, s)
 		}
 	})
 }

@@ -35,6 +35,7 @@ type host struct {
 	conns   chan net.Conn
 	mu      sync.Mutex
 	down    bool // nobody listens
+	silent  bool // nobody says even that
 	breaks  bool // a connection is closed at its first request
 	handler http.Handler
 	served  int
@@ -150,8 +151,16 @@ func (w *world) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	name, _, _ := net.SplitHostPort(addr)
 	h := w.hosts[name]
 	h.mu.Lock()
-	down := h.down
+	down, silent := h.down, h.silent
 	h.mu.Unlock()
+	if silent {
+		select {
+		case <-time.After(dialTimeout): // as the dialer of the pool has it
+			return nil, &net.OpError{Op: "dial", Err: errors.New("i/o timeout")}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 	if down {
 		w.mu.Lock()
 		w.dials = append(w.dials, time.Now())
@@ -172,7 +181,11 @@ func (w *world) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 
 // ask sends one request and returns what was answered.
 func (w *world) ask(method string, body io.Reader) (string, error) {
-	r, err := http.NewRequest(method, "/", body)
+	return w.within(w.Context(), method, body)
+}
+
+func (w *world) within(ctx context.Context, method string, body io.Reader) (string, error) {
+	r, err := http.NewRequestWithContext(ctx, method, "/", body)
 	if err != nil {
 		w.Fatal(err)
 	}
