@@ -18,7 +18,7 @@ import (
 type wiretap struct {
 	net.Listener
 	mu       sync.Mutex
-	wire     strings.Builder
+	wires    []*strings.Builder // of each connection
 	requests []string
 }
 
@@ -48,19 +48,23 @@ func (w *wiretap) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tapped{c, w}, nil
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wires = append(w.wires, new(strings.Builder))
+	return &tapped{c, w, w.wires[len(w.wires)-1]}, nil
 }
 
 type tapped struct {
 	net.Conn
-	tap *wiretap
+	tap  *wiretap
+	wire *strings.Builder
 }
 
 func (c *tapped) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.tap.mu.Lock()
 	defer c.tap.mu.Unlock()
-	c.tap.wire.Write(b[:n])
+	c.wire.Write(b[:n])
 	return n, err
 }
 
@@ -68,7 +72,9 @@ func (c *tapped) Read(b []byte) (int, error) {
 func (w *wiretap) forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.wire.Reset()
+	for _, wire := range w.wires { // those that are kept go on
+		wire.Reset()
+	}
 	w.requests = nil
 }
 
@@ -81,7 +87,20 @@ func (w *wiretap) heard() (requests []string, wire string) {
 			requests = append(requests, r)
 		}
 	}
-	return requests, w.wire.String()
+	for _, one := range w.wires {
+		wire += one.String()
+	}
+	return requests, wire
+}
+
+// connections returns what came over each.
+func (w *wiretap) connections() (wires []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, one := range w.wires {
+		wires = append(wires, one.String())
+	}
+	return wires
 }
 
 // answers reads the statuses of a connection to its end.
