@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -212,6 +213,20 @@ func TestConfigExcludesPolicyFlags(t *testing.T) {
 	if bytes.Count([]byte(stderr), []byte("\n")) != 1 {
 		t.Errorf("more than a sentence: %s", stderr)
 	}
+}
+
+// What may be wrong is in the log of the process, as check says it.
+func TestServeFileWarns(t *testing.T) {
+	upstream, _ := backend(t, hello)
+	p := serveFile(t, policyFile(t, fmt.Sprintf("version: 1\nlisten: 127.0.0.1:0\nupstream: %s\nlimit: 60\nobjective: 400ms\nservice: 300ms\n", upstream)))
+	p.eventually("a warning", func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return slices.ContainsFunc(p.log, func(e map[string]any) bool {
+			text, _ := e["msg"].(string)
+			return e["level"] == "WARN" && e["config"] != nil && strings.Contains(text, "300ms")
+		})
+	})
 }
 
 // Without a file there is nothing to reload, and saying so ends nothing.

@@ -42,16 +42,28 @@ type service struct {
 	reloads metrics.Reloads
 }
 
-// readPolicy reads a policy file. What is wrong with it is for the user, with each line.
-func readPolicy(path string) (*config.Config, error) {
-	src, err := os.ReadFile(path)
+// readPolicy reads a policy file and the files that it names. What is wrong is for the user,
+// each with its line; what may be wrong is in the log.
+func readPolicy(path string, log *slog.Logger) (*config.Config, error) {
+	src, err := readYAML(path)
 	if err != nil {
 		if why := (*fs.PathError)(nil); errors.As(err, &why) {
 			err = why.Err
 		}
 		return nil, fmt.Errorf("cannot read %s: %w", path, err)
 	}
-	return config.Read(path, src)
+	cfg, err := config.Read(path, src)
+	if err != nil {
+		return nil, err
+	}
+	wrong, notices := cfg.Files(time.Now())
+	if len(wrong) > 0 {
+		return nil, fmt.Errorf("%s: %w", path, errors.Join(wrong...))
+	}
+	for _, w := range append(cfg.Warnings(), notices...) {
+		log.Warn(w.Sentence, "config", path, "limiter", w.Class)
+	}
+	return cfg, nil
 }
 
 // start builds the parts, opens the listeners and serves.
@@ -59,7 +71,7 @@ func (c *serveCmd) start(log *slog.Logger) (*service, error) {
 	cfg := c.config()
 	if c.Config != "" {
 		var err error
-		if cfg, err = readPolicy(c.Config); err != nil {
+		if cfg, err = readPolicy(c.Config, log); err != nil {
 			return nil, usage(err)
 		}
 	}
@@ -185,7 +197,7 @@ func (s *service) run(srv *http.Server, l net.Listener) {
 func (s *service) reload() (note string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	cfg, err := readPolicy(s.path)
+	cfg, err := readPolicy(s.path, s.log)
 	for _, l := range s.open { // first: newer keys are good under either configuration
 		if err == nil {
 			err = l.Reload()
