@@ -33,12 +33,24 @@ func hostname(host string) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-// resolve returns a path without dot segments and empty ones.
+// resolve returns a path without dot segments and empty ones, and as those servers read it
+// that are the most lenient: what follows a semicolon is a parameter of the segment
+// (servlets), and a backslash is a slash (Windows). Where they are a part of the name, a
+// request may so be of a class that is dearer than it is, and never the other way round.
 func resolve(p string) string {
 	if p == "" {
 		return "/"
 	}
-	if p[0] != '/' || strings.Contains(p, "//") || strings.Contains(p, "/.") {
+	odd := strings.ContainsAny(p, `;\`)
+	if odd {
+		p = strings.ReplaceAll(p, `\`, "/")
+		segments := strings.Split(p, "/")
+		for i, s := range segments {
+			segments[i], _, _ = strings.Cut(s, ";")
+		}
+		p = strings.Join(segments, "/")
+	}
+	if odd || p[0] != '/' || strings.Contains(p, "//") || strings.Contains(p, "/.") {
 		return path.Clean("/" + p)
 	}
 	return p

@@ -44,6 +44,12 @@ func TestMatch(t *testing.T) {
 		{config.Match{Paths: []string{"/api"}}, "GET h/%61pi/x", true},
 		{config.Match{Paths: []string{"/api"}}, "GET h/x/%2e%2e/api", true},
 		{config.Match{Paths: []string{"/api"}}, "GET h/api/../x", false},
+		{config.Match{Paths: []string{"/api"}}, "GET h/x%2f..%2fapi", true},
+		{config.Match{Paths: []string{"/api"}}, "GET h/api;v=1/x", true},
+		{config.Match{Paths: []string{"/api"}}, "GET h/x/..;/api", true},
+		{config.Match{Paths: []string{"/api"}}, "GET h/;a/api", true},
+		{config.Match{Paths: []string{"/api"}}, `GET h/x\..\api\y`, true},
+		{config.Match{Paths: []string{"/api"}}, "GET h/;/", false},
 
 		{config.Match{Methods: []string{"GET", "HEAD"}}, "HEAD h/", true},
 		{config.Match{Methods: []string{"GET", "HEAD"}}, "POST h/", false},
