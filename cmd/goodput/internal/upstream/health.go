@@ -10,7 +10,8 @@ import (
 
 // How well a server is. All are taken for well at first. One goes out after several requests in
 // a row without an answer, or after as many checks that failed; it is back once checks
-// succeed, and then takes its share by and by. Where no check is configured a server that is out
+// succeed, and then takes its share by and by. The last one stays as long as it takes
+// connections. Where no check is configured a server that is out
 // is tried by connecting to it, and one that is well is not tried at all.
 
 const (
@@ -86,6 +87,7 @@ func (s *server) out(err error, what string, n int64) {
 func (s *server) come() {
 	s.well, s.since, s.why, s.good, s.bad = true, time.Now(), nil, 0, 0
 	s.failed.Store(0)
+	s.closed.Store(0)
 	slow := s.pool.cfg.SlowStart
 	if slow <= 0 {
 		s.share.Store(full)

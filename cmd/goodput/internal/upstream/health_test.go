@@ -195,6 +195,47 @@ func TestSilentServerIsFoundOut(t *testing.T) {
 	})
 }
 
+// The last server stays as long as it takes connections, whatever it does with them: a client
+// that knows a request on which it hangs up must not take it from everybody. Where nobody
+// listens it goes.
+func TestLastServerStays(t *testing.T) {
+	play(t, 2, nil, func(w *world) {
+		w.hosts["b"].set(true, false)
+		for w.stats(1).Well {
+			w.gets(1)
+		}
+		a := w.hosts["a"]
+		a.set(false, true)
+		for range 20 {
+			w.ask(http.MethodPost, nil)
+		}
+		if s := w.stats(0); !s.Well || s.Failures != 20 {
+			t.Errorf("%+v", s)
+		}
+		a.set(true, false)
+		for range 2 {
+			w.gets(1)
+		}
+		if s := w.stats(0); !s.Well {
+			t.Errorf("two connects failed, and it is out: %+v", s)
+		}
+		w.gets(1)
+		if s := w.stats(0); s.Well {
+			t.Errorf("nobody listens, and it is well: %+v", s)
+		}
+	})
+	// With another one that is well it goes for that as well.
+	play(t, 2, nil, func(w *world) {
+		w.hosts["a"].set(false, true)
+		for range 20 {
+			w.ask(http.MethodPost, nil)
+		}
+		if w.stats(0).Well || !w.stats(1).Well {
+			t.Errorf("%+v", w.pool.Stats())
+		}
+	})
+}
+
 var errBody = errors.New("the client is gone")
 
 type broken struct{}

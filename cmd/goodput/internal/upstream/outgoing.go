@@ -28,13 +28,18 @@ func (o *outgoing) to(s *server) *http.Request {
 	r := o.in
 	body := r.Body != nil && r.Body != http.NoBody
 	if o.tries > 0 || body {
-		r = r.WithContext(r.Context())
-		u := o.path
-		r.URL = &u
-	}
-	if body {
-		o.body = &parcel{from: o.in.Body}
-		r.Body = o.body
+		own := &struct { // one allocation
+			http.Request
+			url  url.URL
+			body parcel
+		}{Request: *r, url: o.path}
+		r = &own.Request
+		r.URL = &own.url
+		if body {
+			own.body.from = o.in.Body
+			o.body = &own.body
+			r.Body = o.body
+		}
 	}
 	o.tries++
 	pr := httputil.ProxyRequest{Out: r}

@@ -108,6 +108,24 @@ func TestWhoGetsItNext(t *testing.T) {
 	}
 }
 
+// A body that is taken back while a transport reads it is either read there or sent on, never
+// both, and it is closed once.
+func TestRevokeAgainstRead(t *testing.T) {
+	for range 2000 {
+		from := &noted{Reader: strings.NewReader("abc")}
+		b := &parcel{from: from}
+		var both sync.WaitGroup
+		var n int
+		var revoked bool
+		both.Go(func() { n, _ = b.Read(make([]byte, 3)); b.Close() })
+		both.Go(func() { revoked = b.revoke(); b.settle() })
+		both.Wait()
+		if revoked != (n == 0) || from.read > 0 == revoked || from.closes != 1 {
+			t.Fatalf("revoked %v, %d bytes read, closed %d times", revoked, n, from.closes)
+		}
+	}
+}
+
 // What is in flight at a server counts until its response has ended, been closed or broken.
 func TestInFlightToTheEnd(t *testing.T) {
 	play(t, 1, nil, func(w *world) {

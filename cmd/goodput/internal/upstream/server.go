@@ -22,6 +22,7 @@ type server struct {
 	limit    atomic.Int64 // 0: nobody has said
 	share    atomic.Int64 // thousandths of its weight: 0 while it is out, less than full while it starts slowly
 	failed   atomic.Int64 // requests in a row without an answer
+	closed   atomic.Int64 // of connections that were tried, how many in a row did not come about
 
 	requests, elsewhere, failures, ejections, checks, sick atomic.Uint64 // see ServerStats
 
@@ -110,6 +111,9 @@ func (s *server) answers() {
 	if s.failed.Load() != 0 { // else every request would write it
 		s.failed.Store(0)
 	}
+	if s.closed.Load() != 0 {
+		s.closed.Store(0)
+	}
 }
 
 // fails notes that s has given no answer to r, unless it is not to blame: the client left,
@@ -119,23 +123,34 @@ func (s *server) fails(r *http.Request, out *outgoing, err error) {
 	if r.Context().Err() != nil || out.broke() || undialed(err) {
 		return
 	}
+	if unexecuted(err) { // TLS
+		s.closed.Add(1)
+	}
 	s.failing(err)
 }
 
 // dialed hears of each connection that was dialed: also of those that nobody waits for any
 // more, because the deadline of the request was shorter than it took. A check counts itself.
 func (s *server) dialed(ctx context.Context, err error) {
-	if err != nil && ctx.Err() == nil && ctx.Value(checkKey{}) == nil {
+	switch {
+	case err == nil && s.url.Scheme != "https" && s.closed.Load() != 0:
+		s.closed.Store(0)
+	case err != nil && ctx.Err() == nil && ctx.Value(checkKey{}) == nil:
+		s.closed.Add(1)
 		s.failing(err)
 	}
 }
 
+// failing counts a failure, and takes s out when they are too many in a row. The last server
+// that is well stays as long as it takes connections: no other one would answer instead, and
+// whoever knows a request on which it hangs up could take the service away from everybody.
 func (s *server) failing(err error) {
 	s.failures.Add(1)
-	n := s.failed.Add(1)
-	if s.share.Load() > 0 && n >= s.pool.tolerated() {
-		s.out(err, "requests in a row without an answer", n)
+	n, most := s.failed.Add(1), s.pool.tolerated()
+	if s.share.Load() == 0 || n < most || s.closed.Load() < most && s.pool.capacity().Well == 1 {
+		return
 	}
+	s.out(err, "requests in a row without an answer", n)
 }
 
 // checkKey marks the context of a check.
