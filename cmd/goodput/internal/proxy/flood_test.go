@@ -93,7 +93,7 @@ func TestRapidResetIsBounded(t *testing.T) {
 	goroutines := 0
 	for range 3 {
 		f := w.flood()
-		for range 50_000 {
+		for range 10_000 {
 			id, err := f.open()
 			if err == nil {
 				err = f.WriteRSTStream(id, http2.ErrCodeCancel)
