@@ -54,7 +54,7 @@ func (c *Core) reorder() {
 		c.setOrder(o)
 		c.dispatch() // who is first now may fit slots that were too few for who was (I2)
 	}
-	if c.waiting > 0 && !c.overload && !c.absence.is && c.standsFor() >= holds*c.cfg.Objective && c.rho() > 1 {
+	if c.waiting > 0 && !c.overload && c.standsFor() >= holds*c.cfg.Objective && c.rho() > 1 {
 		c.overload = true
 		c.idleness = idleness{from: c.now, at: c.now, factor: max(c.idleness.factor, 1)}
 		c.retune()

@@ -66,7 +66,7 @@ func (c *Core) seek(search bool) (news bool) {
 // standsFor is for how long the queue has stood before a limit that was right, with something
 // to run work on.
 func (c *Core) standsFor() time.Duration {
-	if c.search {
+	if c.search || c.absence.is {
 		return 0
 	}
 	return c.now - max(c.stood, c.searched, c.absence.over)
