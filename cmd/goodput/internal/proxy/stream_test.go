@@ -250,6 +250,24 @@ func TestSlowHonestStreamIsKept_C096(t *testing.T) {
 	})
 }
 
+// A stream of events in which something comes now and then is kept, for longer than it may
+// be idle.
+func TestSlowEventsKeepAStream(t *testing.T) {
+	const idle, beats = time.Second, 6
+	up := backend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for range beats {
+			time.Sleep(idle / 4) // wall clock: the service is slow
+			io.WriteString(w, ".")
+			http.NewResponseController(w).Flush()
+		}
+	}))
+	lasting(t, up, func(c *Config) { c.Idle = idle }, func(w *world) {
+		if _, got := w.get(w.h1, "/"); len(got) != beats {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
 // Over both versions the answer of a stream begins before the request has ended, and each
 // side hears the other while both go on.
 func TestStreamsGoBothWays(t *testing.T) {

@@ -215,6 +215,11 @@ func TestNoFrameBeforeTheAnswer(t *testing.T) {
 	if !bytes.Equal(client.Bytes(), goingAwayFrame) {
 		t.Errorf("said more than once: % x", client.Bytes())
 	}
+	late := &tunnel{}
+	(&tunnels{leaving: true}).add(late)
+	if !late.told.Load() {
+		t.Error("who comes when we are leaving is not told")
+	}
 }
 
 // stuck is a client that does not read: a write waits for its deadline.
