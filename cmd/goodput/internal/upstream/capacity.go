@@ -67,10 +67,11 @@ type watcher struct {
 	ever bool
 }
 
-// Watch calls fn with the capacity as it is, before it returns, and from then on whenever it
-// has changed, until stop is called or the pool is closed. Calls come one after the other,
-// from any goroutine, without a lock, and the last one says what is so: what changed in
-// between may be left out. fn must not call Watch or Close, and should take microseconds.
+// Watch calls fn with the capacity as it is, before it returns or, if somebody is being told at
+// that moment, soon after, and from then on whenever it has changed, until stop is called or
+// the pool is closed. A call that is under way then ends after stop has returned. Calls come
+// one after the other, from any goroutine, without a lock, and the last one says what is so:
+// what changed in between may be left out. fn should take microseconds.
 func (p *Pool) Watch(fn func(Capacity)) (stop func()) {
 	w := &watcher{fn: fn}
 	p.mu.Lock()
