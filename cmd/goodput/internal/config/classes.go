@@ -62,8 +62,27 @@ func (r *reader) class(m *strictyaml.Map, name string) {
 		}
 	}
 	c.Limiter.Name = c.Name
+	if c.Mode != Request {
+		k.ownDeadlines()
+	}
 	k.sound = m.Sound()
 	r.classes = append(r.classes, k)
+}
+
+// ownDeadlines takes from what is no request the deadlines that are said for all classes: 20 s
+// for an answer would end each stream after 20 s. What bounds those is idle and total, and a
+// deadline that the class itself says.
+func (k *classAt) ownDeadlines() {
+	if !k.m.Has("deadline") {
+		k.Deadline = 0
+	}
+	if !k.m.Has("deadline_cap") {
+		k.DeadlineCap = 0
+	}
+	if k.DeadlineCap == 0 && !k.m.Has("trust_deadline") {
+		k.TrustDeadline = nil
+	}
+	k.policy.Deadline, k.policy.DeadlineCap = k.Deadline, k.DeadlineCap
 }
 
 // part reads the keys that a class has and the defaults have, too.

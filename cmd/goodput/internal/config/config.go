@@ -155,7 +155,7 @@ type Class struct {
 	Limiter goodput.Config
 
 	Deadline    time.Duration // of a request that brings none; 0: it has none
-	DeadlineCap time.Duration // the longest that a request may bring; 0: any
+	DeadlineCap time.Duration // the longest there is, also of one that brings none; 0: any
 
 	// DeadlineHeaders are read beside those of goodputhttp.
 	DeadlineHeaders []DeadlineHeader

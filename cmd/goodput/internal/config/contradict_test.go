@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 const head = "version: 1\nupstream: http://h:9\n" // lines 1 and 2
@@ -197,6 +198,29 @@ func TestCovers(t *testing.T) {
 	} {
 		if got := c.a.Covers(c.b); got != c.want {
 			t.Errorf("%d: %+v covers %+v: %v", i, *c.a, *c.b, got)
+		}
+	}
+}
+
+// What all classes have for the answers of requests does not end their streams.
+func TestDeadlinesOfDefaultsAreOfRequests(t *testing.T) {
+	cfg, err := Read("f", []byte(head+"listen: {address: ':1', max_connections: 9}\n"+`defaults: {deadline: 2s, deadline_cap: 20s, trust_deadline: [10.0.0.0/8]}
+classes:
+  - {name: a, match: {path: /a}, mode: stream, limit: 9}
+  - {name: b, match: {path: /b}, mode: stream, limit: 9, deadline_cap: 30s}
+  - {name: c, match: {path: /c}, mode: stream, limit: 9, deadline: 30s}
+  - {name: d, match: {path: /d}, mode: connection}
+  - {name: e}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct {
+		deadline, longest time.Duration
+		trust             int
+	}{{0, 0, 0}, {0, 30 * time.Second, 1}, {30 * time.Second, 0, 0}, {0, 0, 0}, {2 * time.Second, 20 * time.Second, 1}} {
+		if k := cfg.Classes[i]; k.Deadline != want.deadline || k.DeadlineCap != want.longest || len(k.TrustDeadline) != want.trust {
+			t.Errorf("class %s has %v, %v, %v; want %v", k.Name, k.Deadline, k.DeadlineCap, k.TrustDeadline, want)
 		}
 	}
 }

@@ -182,8 +182,12 @@ func (c *Class) deadlines() string {
 	if c.Deadline != 0 {
 		all = append(all, strictyaml.Short(c.Deadline)+" where a request brings none")
 	}
-	if c.DeadlineCap != 0 {
+	switch {
+	case c.DeadlineCap == 0:
+	case c.Deadline != 0:
 		all = append(all, "at most "+strictyaml.Short(c.DeadlineCap))
+	default:
+		all = append(all, "at most "+strictyaml.Short(c.DeadlineCap)+", also where a request brings none")
 	}
 	for _, h := range c.DeadlineHeaders {
 		all = append(all, fmt.Sprintf("read from %s (%s) too", h.Name, h.Format))

@@ -115,7 +115,7 @@ func (k *Class) latency() (all []string) {
 		say("slow_client %s is longer than deadline_cap %s: the deadline ends such a request first", short(k.SlowClient), short(k.DeadlineCap))
 	}
 	if k.Mode != Request {
-		return all
+		return append(all, k.ends()...)
 	}
 	d := k.Derivation()
 	if k.Deadline != 0 && k.Limiter.Objective > k.Deadline {
@@ -135,6 +135,19 @@ func (k *Class) latency() (all []string) {
 		if derived := free.Derivation(); derived.Depth < depth {
 			say("depth %d is more than objective %s allows: %v", depth, short(k.Limiter.Objective), derived)
 		}
+	}
+	return all
+}
+
+// ends: a deadline is meant for an answer, and a stream has it for all of its life.
+func (k *Class) ends() (all []string) {
+	short := strictyaml.Short
+	sooner := func(d time.Duration) bool { return d != 0 && (k.Total == 0 || d < k.Total) }
+	if sooner(k.Deadline) {
+		all = append(all, fmt.Sprintf("deadline %s ends every stream of class %s after %s that brings no deadline of its own", short(k.Deadline), k.Name, short(k.Deadline)))
+	}
+	if sooner(k.DeadlineCap) {
+		all = append(all, fmt.Sprintf("deadline_cap %s ends every stream of class %s after %s", short(k.DeadlineCap), k.Name, short(k.DeadlineCap)))
 	}
 	return all
 }

@@ -53,6 +53,13 @@ func TestWarnings(t *testing.T) {
 		head + "classes: [{name: g, match: {content_type: [application/grpc+proto]}, deadline_cap: 9s}, {name: r}]": "",
 		head + "classes: [{name: g, match: {content_type: application/grpc}, mode: stream, limit: 9}, {name: r}]":   "",
 		head + "listen: {address: ':1', max_connections: 9}\nprocesses: 2\nmode: connection":                        "",
+
+		head + "mode: stream\nlimit: 9\ndeadline_cap: 20s":                                                      "default: deadline_cap 20s ends every stream of class default after 20s",
+		head + "mode: stream\nlimit: 9\ndeadline: 20s":                                                          "default: deadline 20s ends every stream of class default after 20s that brings no deadline of its own",
+		head + "mode: stream\nlimit: 9\ndeadline_cap: 20s\ntotal: 20s":                                          "",
+		head + "mode: stream\nlimit: 9\ndeadline_cap: 20s\ntotal: 1h":                                           "default: deadline_cap 20s ends every stream of class default after 20s",
+		head + "defaults: {deadline_cap: 20s}\nclasses: [{name: ws, mode: stream, limit: 9}]":                   "",
+		head + "defaults: {deadline_cap: 20s}\nclasses: [{name: ws, mode: stream, limit: 9, deadline_cap: 5s}]": "ws: deadline_cap 5s ends every stream of class ws after 5s",
 	} {
 		if got := strings.Join(warnings(t, src+"\n"), "; "); got != want {
 			t.Errorf("%s\nwarns\n%s\nwant\n%s", src, got, want)

@@ -27,8 +27,8 @@ func Keys() []keys.Key {
 		{Name: "tenants", Value: keys.Ref("tenants", "Shares of those who send requests. none takes them back.")},
 		{Name: "reserve", Value: keys.Either("Part of what is granted that is left to each priority while those above want all; together at most 1, and those below critical at most 32/33. none takes it back.", reserveSchema(), keys.Word("", "none"))},
 		{Name: "exempt", Value: keys.Default(keys.Whole("Probes in flight that are neither limited nor counted; beyond that they are requests like others.", 1, maxExempt), admission.DefaultExempt)},
-		{Name: "deadline", Value: keys.Duration("Deadline of a request that brings none. Without it such a request has none.", shortest, longest, "none")},
-		{Name: "deadline_cap", Value: keys.Duration("Longest deadline that a request may bring; what is longer is cut. Without it any.", shortest, longest, "none")},
+		{Name: "deadline", Value: keys.Duration("Deadline of a request that brings none. Without it deadline_cap, or none. Under defaults it is not for streams and connections.", shortest, longest, "none")},
+		{Name: "deadline_cap", Value: keys.Duration("The longest deadline there is; a request that brings none has this one. Without it any. Under defaults it is not for streams and connections, which idle and total bound.", shortest, longest, "none")},
 	}
 }
 
