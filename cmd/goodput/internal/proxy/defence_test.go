@@ -233,3 +233,40 @@ func answering(t *testing.T, what string) string {
 	}()
 	return l.Addr().String()
 }
+
+// Bodies that are read before their requests queue are in memory, and all of them together
+// have a bound: beyond it a body stays where it is. A hundred uploads that stop half way are
+// no more than that, and hold no slot.
+func TestBodiesInMemoryAreBounded(t *testing.T) {
+	const most, uploads = 64 << 10, 100
+	w := start(t, backend(t, echo), func(c *Config, lc *goodput.Config) {
+		lc.Limit, lc.MaxBytes, c.SlowClient = limit.Fixed(2), most, 200*time.Millisecond
+	})
+	stop := make(chan struct{})
+	sampled := make(chan int64)
+	go func() {
+		highest := int64(0)
+		for {
+			select {
+			case <-stop:
+				sampled <- highest
+				return
+			case <-time.After(time.Millisecond):
+				highest = max(highest, w.proxy.Door().Buffered)
+			}
+		}
+	}()
+	var all []net.Conn
+	for range uploads {
+		all = append(all, w.raw("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 8000\r\n\r\n"+strings.Repeat("b", 5000)))
+	}
+	w.settle("as much is in memory as may be", func(goodput.Stats) bool { return w.proxy.Door().Buffered > most-8000 })
+	for _, c := range all {
+		c.Close()
+	}
+	w.settle("nothing is left", func(s goodput.Stats) bool { return idle(s) && w.proxy.Door().Buffered == 0 })
+	close(stop)
+	if highest := <-sampled; highest > most {
+		t.Errorf("%d bytes were in memory, and %d may be", highest, most)
+	}
+}
