@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/goodput/goodput"
@@ -140,6 +142,56 @@ func TestEarlyBytesPass(t *testing.T) {
 		c.Close()
 		w.noTunnels()
 	})
+}
+
+// What is large passes whole, in both directions at once, and an error of either side ends
+// the copy with the bytes that went through.
+func TestLargeTunnelsAreWhole(t *testing.T) {
+	const n = 3 << 20
+	up := switching(t, func(c *net.TCPConn, in *bufio.Reader) { io.CopyN(c, in, n) })
+	w := start(t, up, nil)
+	c, in := w.upgrade("echo", "")
+	sent := make([]byte, n)
+	for i, r := 0, rand.New(rand.NewPCG(1, 2)); i < n; i++ {
+		sent[i] = byte(r.Uint32())
+	}
+	go c.Write(sent)
+	if got, err := io.ReadAll(in); !bytes.Equal(got, sent) || err != nil {
+		t.Errorf("%d bytes of %d, or others, %v", len(got), n, err)
+	}
+	c.Close()
+	w.noTunnels()
+
+	broken := errors.New("broken")
+	for _, r := range []struct {
+		from io.Reader
+		to   io.Writer
+		n    int64
+		err  error
+	}{
+		{bytes.NewReader(sent), io.Discard, n, nil},
+		{iotest.DataErrReader(bytes.NewReader(sent)), io.Discard, n, nil},
+		{io.MultiReader(bytes.NewReader(sent), iotest.ErrReader(broken)), io.Discard, n, broken},
+		{bytes.NewReader(sent), &narrowing{5000, broken}, 5000, broken},
+	} {
+		if n, err := relay(r.to, r.from); n != r.n || err != r.err {
+			t.Errorf("%d, %v, want %d, %v", n, err, r.n, r.err)
+		}
+	}
+}
+
+// narrowing takes some bytes and then fails.
+type narrowing struct {
+	left int
+	err  error
+}
+
+func (w *narrowing) Write(p []byte) (int, error) {
+	n := min(len(p), w.left)
+	if w.left -= n; n < len(p) {
+		return n, w.err
+	}
+	return n, nil
 }
 
 // hung is a service that upgrades and then waits until its connection ends.
