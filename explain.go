@@ -64,8 +64,8 @@ func (l *Limiter) Explain() string {
 		fmt.Fprintf(&b, ", cost %d, %d bytes, the oldest for %v", s.WaitingCost, s.WaitingBytes, s.Age.Round(time.Millisecond))
 	}
 	fmt.Fprintf(&b, "; order %v\n", s.Order)
-	fmt.Fprintf(&b, "  load     %.2f over the last %v, fading: %.0f/s offered, %.0f/s can be served\n",
-		s.Load, s.Derivation.Objective, s.Demand, s.Capacity)
+	fmt.Fprintf(&b, "  load     %.2f over the last %v, fading: %s/s offered, %s/s can be served\n",
+		s.Load, s.Derivation.Objective, rate(s.Demand), rate(s.Capacity))
 	explainPressure(&b, &s)
 	explainShares(&b, &s, &cfg, l.Tenants(explained))
 	fmt.Fprintf(&b, "  ended    %d of %d arrivals%s\n", ended(&s), s.Arrivals, counts(s.Outcomes[:], func(i int) string { return Outcome(i).String() }))
@@ -85,6 +85,14 @@ func (l *Limiter) Explain() string {
 		fmt.Fprintf(&b, "  observe  nothing is refused; would have been%s\n", would)
 	}
 	return b.String()
+}
+
+// rate is a number per second to three figures, without an exponent.
+func rate(v float64) string {
+	if v >= 100 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
 }
 
 // explainElsewhere says which part of the time for which slots are held is not the

@@ -29,7 +29,7 @@ func explainLimit(b *strings.Builder, s *Stats, law limit.Law) {
 			short(s.Derivation.Mean), short(s.Derivation.Declared))
 	}
 	if s.Dropped > 0 {
-		fmt.Fprintf(b, "           %d were refused by what is behind the limit, which is over a limit of its own\n", s.Dropped)
+		fmt.Fprintf(b, "           %d were refused by what is behind the limit, or did not reach it\n", s.Dropped)
 	}
 }
 

@@ -270,6 +270,9 @@ func (d Derivation) String() string {
 			busy = "the allowance in use"
 		}
 	}
+	if d.Fixed && d.Depth == 0 && d.Samples == 0 {
+		return fmt.Sprintf("no queue, as configured: %d at once", d.Limit) // nothing is measured, and nothing follows from it
+	}
 	fmt.Fprintf(&b, "%d slots / %s mean = %s/s", d.Limit, brief(d.Mean), figures(slots))
 	if d.Allowance.Rate > 0 {
 		b.WriteString(", " + d.Allowance.allowed())

@@ -40,6 +40,7 @@ const (
 
 const (
 	busy     = "Overloaded: the request was not started. Try again later."
+	absent   = "Unavailable: there is nothing to run it on. The request was not started. Try again later."
 	hopeless = "Overloaded: the request was not started, and could not have been answered in time."
 )
 
@@ -59,7 +60,7 @@ var refusals = map[goodput.Reason]*refusal{
 	goodput.Shed:        {"shed", 503, "14", true, retryAfter, busy},
 	goodput.Displaced:   {"displaced", 503, "14", true, retryAfter, busy},
 	goodput.WaitBound:   {"wait_bound", 503, "14", true, retryAfter, busy},
-	goodput.Unavailable: {"unavailable", 503, "14", false, retryAfter, busy},
+	goodput.Unavailable: {"unavailable", 503, "14", false, retryAfter, absent},
 	goodput.OverQuota:   {"quota", 429, "8", false, retryAfter, "The quota is used up for now. The request was not started."},
 	goodput.Replaced:    {"replaced", 503, "14", false, retryNever, "A newer request has taken its place. It was not started."},
 	goodput.NoBudget:    {"no_budget", 503, "14", false, retryNever, hopeless},

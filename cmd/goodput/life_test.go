@@ -175,7 +175,7 @@ func TestDrainTimeoutIsTold(t *testing.T) {
 	if a, b := <-statuses, <-statuses; a+b != http.StatusServiceUnavailable { // the other was cut
 		t.Errorf("answers %d and %d", a, b)
 	}
-	if len(p.said("goodput: the drain timeout of 300ms has passed: 1 running requests were cut")) != 1 {
+	if len(p.said("the drain timeout of 300ms has passed: 1 running requests and 0 upgraded connections were cut")) != 1 {
 		t.Errorf("%v", p.log)
 	}
 }

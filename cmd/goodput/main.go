@@ -63,6 +63,9 @@ func usage(err error) error { return &failure{exitUsage, err} }
 // no says that the answer is no.
 func no(err error) error { return &failure{exitNo, err} }
 
+// said is a failure that is in the log already.
+func said(code int) error { return &failure{code, errors.New("")} }
+
 // void says that a measurement gave no answer.
 func void(err error) error { return &failure{exitVoid, err} }
 
@@ -89,7 +92,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	if err := command.Run(); err != nil {
-		fmt.Fprintf(stderr, "goodput: %v\n", err)
+		if text := err.Error(); text != "" {
+			fmt.Fprintf(stderr, "goodput: %s\n", text)
+		}
 		var f *failure
 		if errors.As(err, &f) {
 			return f.code

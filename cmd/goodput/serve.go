@@ -41,8 +41,8 @@ type serveCmd struct {
 	Observe        bool            `help:"Decide and count, but refuse nothing and let nobody wait. Give a number as --limit: auto stays where it begins."`
 	TrustedProxies []flags.Network `placeholder:"RANGE" help:"Peers whose X-Forwarded-* headers are kept; everybody else's are dropped."`
 	Finish         flags.Pause     `placeholder:"DURATION" default:"0s" help:"For a service that does not notice when it is hung up on: how long a request whose client has left, or whose deadline has passed, keeps its slot until the service has answered. 0s frees it at once (${default})."`
-	DrainDelay     flags.Pause     `placeholder:"DURATION" default:"0s" help:"After SIGTERM, keep accepting for so long: the time a balancer needs to notice (${default})."`
-	DrainTimeout   flags.Span      `placeholder:"DURATION" default:"25s" help:"After that, let waiting and running requests end for so long (${default})."`
+	DrainDelay     flags.Pause     `placeholder:"DURATION" default:"0s" help:"After SIGTERM, keep accepting for so long: the time a balancer needs to notice, and a third more, as HTTP/2 is told in the last quarter (${default})."`
+	DrainTimeout   flags.Span      `placeholder:"DURATION" default:"25s" help:"After that, let waiting and running requests end for so long; what is cut then makes the exit code 1. WebSockets are told to go at its beginning, and have 5s to (${default})."`
 	logFlags
 
 	upstream *url.URL
@@ -205,7 +205,8 @@ func (c *serveCmd) drain(log *slog.Logger, s *service, got os.Signal, signals <-
 	}()
 	s.admin.Enter(admin.Draining)
 	if err := s.proxy.Drain(c.DrainDelay.Duration(), c.DrainTimeout.Duration(), s.servers...); err != nil {
-		return err
+		log.Error(err.Error())
+		return said(exitRun)
 	}
 	log.Info("stopped")
 	return nil

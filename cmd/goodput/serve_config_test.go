@@ -91,11 +91,11 @@ func TestServeFile(t *testing.T) {
 	}
 	p.get(p.url + "/slower")
 	for series, want := range map[string]string{
-		`goodput_arrivals_total{limiter="slow"}`:                     "3",
-		`goodput_arrivals_total{limiter="rest"}`:                     "1",
-		`goodput_concurrency_limit{limiter="slow"}`:                  "2",
-		`goodput_config_last_reload_successful`:                      "1",
-		`goodput_listener_connections_limit{listener="127.0.0.1:0"}`: "65536",
+		`goodput_arrivals_total{limiter="slow"}`:                                                      "3",
+		`goodput_arrivals_total{limiter="rest"}`:                                                      "1",
+		`goodput_concurrency_limit{limiter="slow"}`:                                                   "2",
+		`goodput_config_last_reload_successful`:                                                       "1",
+		`goodput_listener_connections_limit{listener="` + strings.TrimPrefix(p.url, "http://") + `"}`: "65536",
 	} {
 		if got := p.metric(series); got != want {
 			t.Errorf("%s is %s, want %s", series, got, want)
@@ -150,6 +150,11 @@ func TestReloadFile(t *testing.T) {
 	if len(p.said("reload failed: the configuration until now stays in force")) != 1 {
 		t.Error("the log does not say so")
 	}
+	for _, page := range []string{"/", "/api/v1/state"} {
+		if _, body := p.get(p.admin + page); !strings.Contains(body, "objektive") {
+			t.Errorf("%s does not say so:\n%s", page, body)
+		}
+	}
 	if n := running.Load(); n != 2 || !waits("2")() {
 		t.Errorf("a bad file changed something: %d run", n)
 	}
@@ -167,6 +172,9 @@ func TestReloadFile(t *testing.T) {
 	}
 	if got := p.metric("goodput_config_restart_needed"); got != "1" {
 		t.Errorf("restart needed: %s", got)
+	}
+	if _, body := p.get(p.admin + "/"); !strings.Contains(body, "restart needed") {
+		t.Errorf("the page does not say so:\n%s", body)
 	}
 	close(finish)
 	for range 4 {

@@ -143,7 +143,7 @@ func (s *service) listen(adminOn flags.Address) error {
 	for _, l := range s.listeners {
 		on, err := listen.Open(l, s.log)
 		if err != nil {
-			return s.cannotListen("", l.Address, err)
+			return s.where(err)
 		}
 		s.open = append(s.open, on)
 		s.servers = append(s.servers, s.proxy.Server(l))
@@ -153,28 +153,30 @@ func (s *service) listen(adminOn flags.Address) error {
 	}
 	on, err := net.Listen("tcp", string(adminOn))
 	if err != nil {
-		return s.cannotListen("--admin: ", string(adminOn), err)
+		return cannotListen(string(adminOn), err)
 	}
 	s.adminOn = on
 	return nil
 }
 
-// cannotListen says what the flag or the file asked for, and why it cannot be had: "listen
-// tcp :8080: bind:" says nothing that they do not.
-func (s *service) cannotListen(flag, addr string, err error) error {
+// where says which flag or which file asked for a listener that cannot be had.
+func (s *service) where(err error) error {
+	if s.path == "" {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	return fmt.Errorf("%s: %w", s.path, err)
+}
+
+// cannotListen says why the admin listener cannot be had: "listen tcp :8431: bind:" says nothing
+// that the flag does not.
+func cannotListen(addr string, err error) error {
 	if op := (*net.OpError)(nil); errors.As(err, &op) {
 		err = op.Err
 	}
 	if sys := (*os.SyscallError)(nil); errors.As(err, &sys) {
 		err = sys.Err
 	}
-	switch {
-	case flag == "" && s.path == "":
-		flag = "--listen: "
-	case flag == "":
-		flag = s.path + ": "
-	}
-	return fmt.Errorf("%scannot listen on %s: %w", flag, addr, err)
+	return fmt.Errorf("--admin: cannot listen on %s: %w", addr, err)
 }
 
 func (s *service) closeListeners() {
@@ -207,7 +209,7 @@ func (s *service) reload() (note string, err error) {
 		err = s.proxy.Reconfigure(cfg)
 	}
 	if err != nil {
-		s.reloads.Good = false
+		s.reloads.Good, s.reloads.Why, s.reloads.FailedAt = false, err.Error(), time.Now()
 		s.reloads.Failed++
 		s.log.Error("reload failed: the configuration until now stays in force", "config", s.path, "err", err)
 		return "", err
@@ -257,7 +259,7 @@ func (s *service) listened() []metrics.Listener {
 	for i, l := range s.open {
 		st := l.Stats()
 		all[i] = metrics.Listener{
-			Address: s.listeners[i].Address, Open: st.Open, Limit: st.MaxConnections, Accepted: st.Accepted, Errors: st.Errors,
+			Address: st.Address, Open: st.Open, Limit: st.MaxConnections, Accepted: st.Accepted, Errors: st.Errors,
 			Full: st.Full, FullFor: st.FullFor, Paused: st.Paused, Queue: st.Queue, QueueLimit: st.QueueLimit, QueueKnown: st.QueueKnown,
 		}
 	}

@@ -168,6 +168,11 @@ func (a *Admin) page(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprintf(w, "policy file %s, sha256 %s\n", source, sum)
 		}
 	}
+	if r := a.cfg.Proxy.Reloads(); !r.Good {
+		fmt.Fprintf(w, "the last reload failed %s ago, and what was in force is:\n%s\n", time.Since(r.FailedAt).Round(time.Second), r.Why)
+	} else if r.Restart {
+		fmt.Fprintln(w, "restart needed: the policy file has other listeners than those that are open")
+	}
 	fmt.Fprintf(w, "%s, up %s, %s\n", build.Read(), time.Since(a.started).Round(time.Second), Phase(a.phase.Load()))
 	for _, src := range a.cfg.Limiters() {
 		fmt.Fprintf(w, "\n%s\n", src.Limiter.Explain())

@@ -36,6 +36,9 @@ type Server struct {
 type Policy struct {
 	Source string `json:"source"`
 	SHA256 string `json:"sha256"`
+
+	ReloadFailed  string `json:"reload_failed,omitempty"` // why the latest one did; what is above is in force
+	RestartNeeded bool   `json:"restart_needed"`          // the file has other listeners than those that are open
 }
 
 // Connections are those of clients.
@@ -131,7 +134,12 @@ func (a *Admin) state(w http.ResponseWriter, _ *http.Request) {
 	}
 	if a.cfg.Policy != nil {
 		if source, sum := a.cfg.Policy(); source != "" {
-			s.Policy = &Policy{source, sum}
+			s.Policy = &Policy{Source: source, SHA256: sum}
+			if r := a.cfg.Proxy.Reloads(); !r.Good {
+				s.Policy.ReloadFailed = r.Why
+			} else {
+				s.Policy.RestartNeeded = r.Restart
+			}
 		}
 	}
 	for _, b := range a.cfg.Proxy.Servers() {

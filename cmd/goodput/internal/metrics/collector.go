@@ -61,7 +61,7 @@ var scalars = []scalar{
 		func(s *goodput.Stats) uint64 { return s.Arrivals }),
 	counter("exempt_admissions_total", "Exempt requests (probes) let through; not among the arrivals.",
 		func(s *goodput.Stats) uint64 { return s.ExemptAdmitted }),
-	counter("dropped_total", "Requests that what is behind the limit refused, being over a limit of its own; among the failed ones.",
+	counter("dropped_total", "Requests that what is behind the limit refused, being over a limit of its own, or that did not reach it; among the failed ones.",
 		func(s *goodput.Stats) uint64 { return s.Dropped }),
 	gauge("requests_waiting", "Requests that wait.",
 		func(s *goodput.Stats) float64 { return float64(s.Waiting) }),

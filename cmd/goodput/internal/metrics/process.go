@@ -42,6 +42,9 @@ type Reloads struct {
 	At           time.Time // of the latest good one
 	Done, Failed uint64
 	Restart      bool // it has changes that need a restart
+
+	Why      string // the latest that failed, and when; not metrics
+	FailedAt time.Time
 }
 
 // Registry returns a registry of its own (nothing that a library registers by

@@ -55,22 +55,22 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	if cause != nil {
 		p.failures.add(TimedOut, err)
-		http.Error(w, "goodput: the deadline passed before the upstream answered", http.StatusGatewayTimeout)
+		say(w, r, http.StatusGatewayTimeout, "4", "the deadline passed before the upstream answered")
 		return
 	}
 	body, ok := r.Body.(*clientBody)
 	if ok && body.slow.Load() {
 		w.Header().Set("Connection", "close")
-		http.Error(w, "goodput: the request body did not arrive in time", http.StatusRequestTimeout)
+		say(w, r, http.StatusRequestTimeout, "1", "the request body did not arrive in time")
 		return
 	}
 	if ok && body.large.Load() {
 		w.Header().Set("Connection", "close")
-		http.Error(w, "goodput: the request body is longer than may be sent", http.StatusRequestEntityTooLarge)
+		say(w, r, http.StatusRequestEntityTooLarge, "8", "the request body is longer than may be sent")
 		return
 	}
 	if ok && body.broken.Load() {
-		http.Error(w, "goodput: the request body ended early or is malformed", http.StatusBadRequest)
+		say(w, r, http.StatusBadRequest, "13", "the request body ended early or is malformed")
 		return
 	}
 	if op := (*net.OpError)(nil); errors.Is(err, upstream.ErrAbsent) || errors.As(err, &op) && op.Op == "dial" {
@@ -84,7 +84,25 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	p.failures.add(Broken, err)
-	http.Error(w, "goodput: the upstream closed the connection before it answered", http.StatusBadGateway)
+	say(w, r, http.StatusBadGateway, "2", "the upstream closed the connection before it answered")
+}
+
+// say answers with a status and a sentence, and a call of gRPC with its own status in trailers
+// only: a client of gRPC takes 502, 503 and 504 for UNAVAILABLE, which it may repeat, and here
+// nobody knows whether the call was executed. So a connection that broke is UNKNOWN (2), and a
+// deadline DEADLINE_EXCEEDED (4).
+func say(w http.ResponseWriter, r *http.Request, status int, grpc, text string) {
+	kind := r.Header.Get("Content-Type")
+	if !typeIs(kind, "application/grpc") {
+		http.Error(w, "goodput: "+text, status)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", kind)
+	h.Set("Grpc-Status", grpc)
+	h.Set("Grpc-Message", "goodput: "+text) // printable ASCII without %: nothing to encode
+	h.Set("Grpc-Retry-Pushback-Ms", "-1")
+	w.WriteHeader(http.StatusOK)
 }
 
 // unreached is the refusal of a request that was admitted and could be sent to no server. A

@@ -136,3 +136,53 @@ func TestBrokenRequestBodyIs400(t *testing.T) {
 		}
 	}
 }
+
+// A call of gRPC that failed on its way is answered in the terms of gRPC: its client would take
+// a 502 or a 504 for UNAVAILABLE, and repeat what may have been executed.
+func TestFailedCallsOfGRPC(t *testing.T) {
+	hangs := make(chan struct{})
+	addr := backend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			select {
+			case <-r.Context().Done():
+			case <-hangs:
+			}
+		}
+		panic(http.ErrAbortHandler)
+	}))
+	defer close(hangs)
+	w := start(t, addr, func(c *Config, _ *goodput.Config) { c.Deadline = 300 * time.Millisecond })
+	for path, want := range map[string]string{"/slow": "4", "/broken": "2"} {
+		for _, client := range []*http.Client{w.h1, w.h2} {
+			req, _ := http.NewRequest("POST", w.url+path, nil)
+			req.Header.Set("Content-Type", "application/grpc+proto")
+			res, err := client.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+			if res.StatusCode != http.StatusOK || res.Header.Get("Grpc-Status") != want || res.Header.Get("Grpc-Retry-Pushback-Ms") != "-1" ||
+				res.Header.Get("Goodput-Rejected") != "" || res.Header.Get("Content-Type") != "application/grpc+proto" {
+				t.Errorf("%s over %s: %s %v", path, res.Proto, res.Status, res.Header)
+			}
+		}
+	}
+	w.settle("idle", idle)
+}
+
+// Forwarding headers that nobody vouches for are dropped, and that is said, once.
+func TestDroppedForwardingIsSaid(t *testing.T) {
+	w := start(t, backend(t, echo), nil)
+	for range 3 {
+		req, _ := http.NewRequest("GET", w.url, nil)
+		req.Header.Set("X-Forwarded-For", "203.0.113.9")
+		res, err := w.h1.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+	}
+	if n := strings.Count(w.log.String(), "trusted_proxies"); n != 1 {
+		t.Errorf("said %d times:\n%s", n, w.log)
+	}
+}

@@ -32,6 +32,12 @@ func (p *Proxy) rewrite(t *table, c *class, r *httputil.ProxyRequest) {
 		keep(r, "Forwarded")
 		keep(r, "X-Forwarded-For") // SetXForwarded appends the peer
 	} else {
+		if len(r.In.Header["X-Forwarded-For"])+len(r.In.Header["Forwarded"]) > 0 {
+			t.stranger.Do(func() {
+				p.log.Warn("forwarding headers are dropped: their sender is no trusted proxy; if it is one of yours, name it in trusted_proxies, or the service takes it for the client",
+					"component", "proxy", "peer", r.In.RemoteAddr)
+			})
+		}
 		for _, name := range forwarding {
 			delete(r.Out.Header, name)
 		}

@@ -1,9 +1,11 @@
 package proxy
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
 
 	"github.com/goodput/goodput"
 	"github.com/goodput/goodput/cmd/goodput/internal/config"
@@ -24,6 +26,8 @@ type table struct {
 	// one, each reload that takes a class out and in again would give all of its limit once
 	// more, beside what is still in flight.
 	gone []*class
+
+	stranger sync.Once // somebody who is not trusted sent forwarding headers: said once
 }
 
 // maxGone bounds what is kept of classes that are in no file any more. Beyond it the oldest
@@ -106,6 +110,9 @@ func (t *table) leave(old *table) {
 func (p *Proxy) Reconfigure(cfg *config.Config) error {
 	p.reload.Lock()
 	defer p.reload.Unlock()
+	if p.retiring.stage.Load() != staying {
+		return errors.New("draining: what is in force stays until the end")
+	}
 	if err := cfg.Validate(); err != nil { // before anything is touched
 		return err
 	}
