@@ -141,7 +141,7 @@ func numbers(w io.Writer, r *proxies.Report) error {
 		case n.Missed():
 			verdict = "missed"
 		}
-		fmt.Fprintf(tw, "%s\t%.5g\t%.5g\t%.5g\t%s %g\t%s\t%s\t\n", n.What, n.Median, n.Smallest, n.Largest, sign, n.Bound, verdict, n.Note)
+		fmt.Fprintf(tw, "%s\t%.5g\t%.5g\t%.5g\t%s %.5g\t%s\t%s\t\n", n.What, n.Median, n.Smallest, n.Largest, sign, n.Bound, verdict, n.Note)
 	}
 	return tw.Flush()
 }
