@@ -65,7 +65,7 @@ func (l *Limiter) Explain() string {
 	}
 	fmt.Fprintf(&b, "; order %v\n", s.Order)
 	fmt.Fprintf(&b, "  load     %.2f over the last %v, fading: %s/s offered, %s/s can be served\n",
-		s.Load, s.Derivation.Objective, rate(s.Demand), rate(s.Capacity))
+		s.Load, s.Derivation.Objective, perSecond(s.Demand), perSecond(s.Capacity))
 	explainPressure(&b, &s)
 	explainShares(&b, &s, &cfg, l.Tenants(explained))
 	fmt.Fprintf(&b, "  ended    %d of %d arrivals%s\n", ended(&s), s.Arrivals, counts(s.Outcomes[:], func(i int) string { return Outcome(i).String() }))
@@ -87,8 +87,8 @@ func (l *Limiter) Explain() string {
 	return b.String()
 }
 
-// rate is a number per second to three figures, without an exponent.
-func rate(v float64) string {
+// perSecond is a number per second to three figures, without an exponent.
+func perSecond(v float64) string {
 	if v >= 100 {
 		return fmt.Sprintf("%.0f", v)
 	}

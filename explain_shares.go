@@ -50,7 +50,7 @@ func tenantWords(t *TenantState, limit int) string {
 	if t.MaxInUse < limit {
 		fmt.Fprintf(&b, " of at most %d", t.MaxInUse)
 	}
-	fmt.Fprintf(&b, ", %d waiting; %s/s offered, %s/s entitled", t.Waiting, rate(t.Offered), rate(t.Entitled))
+	fmt.Fprintf(&b, ", %d waiting; %s/s offered, %s/s entitled", t.Waiting, perSecond(t.Offered), perSecond(t.Entitled))
 	if t.Over {
 		b.WriteString(": over its share")
 		if t.Level > 0 {

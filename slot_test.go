@@ -238,7 +238,7 @@ func TestUnsampled(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			l := fixed(1, 10)
 			var none Slot
-			none.Unsampled() // does nothing
+			none.Unsampled()                                                                            // does nothing
 			slot, err := l.AcquireWork(context.Background(), Work{Deadline: time.Now().Add(time.Hour)}) // timed
 			if err != nil {
 				t.Fatal(err)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,53 +13,53 @@ const head = "version: 1\nupstream: http://h:9\n" // lines 1 and 2
 // What contradicts something in a file of one class is said at both lines, and once.
 func TestContradictionsOfOneClass(t *testing.T) {
 	for src, want := range map[string]string{
-		"objective: 2s\ndeadline_cap: 1s":                                         "3,4: objective 2s is longer than deadline_cap 1s: whoever would be late for the objective is gone by then",
-		"objective: 1s\ndeadline_cap: 1s":                                         "",
-		"deadline_cap: 500ms":                                                     "3: objective 1s, the default, is longer than deadline_cap 500ms: whoever would be late for the objective is gone by then",
-		"deadline: 3s\ndeadline_cap: 2s":                                          "3,4: deadline 3s is longer than deadline_cap 2s: no request may have it",
-		"objective: 2s\nservice: 3s":                                              "4,3: service 3s is longer than objective 2s: nothing could meet it",
-		"hop_margin: 2s\ndeadline: 2s":                                            "3,4: hop_margin 2s is not shorter than deadline 2s: the service would be told that no time is left",
-		"hop_margin: 1s":                                                          "",
-		"hop_margin: 2s\ndeadline_cap: 1s\nobjective: 1s":                         "3,4: hop_margin 2s is not shorter than deadline_cap 1s: the service would be told that no time is left",
-		"idle: 2m\ntotal: 1m":                                                     "3,4: idle 2m is longer than total 1m: a stream is over before it could be idle for so long",
-		"deadline_headers: [{name: grpc-timeout, format: ms}]":                    "3: deadline header Grpc-Timeout is read anyway: leave it out",
-		"deadline_headers: [{name: a, format: s}, {name: A, format: s}]":          "3,3: header A is there twice: it has one format",
-		"deadline_headers: [{name: Content-Length, format: s}]":                   "3: deadline header Content-Length has a meaning of its own: name another",
-		"trust_deadline: [10.0.0.0/8]":                                            "3: trust_deadline says who may bring more than deadline_cap, and there is none: anybody may bring anything",
-		"limit: 60\ncost: 61":                                                     "4,3: cost 61 is above limit, 60: each such request would be refused as too costly",
-		"limit: {law: auto, max: 7}\ncost: {body: 1KiB, max: 8}":                  "4,3: the max of cost, 8, is above limit, 7: a request that costs so much would be refused as too costly",
-		"allowance: {rate: 100/s, burst: 5}\ncost: 6":                             "4,3: cost 6 is above the burst of allowance, 5: each such request would be refused as too costly",
-		"tenant: address\ntenants: [{id: a, max_in_use: 2}]\ncost: 3":             "5,4: cost 3 is above max_in_use of tenant a, 2: each such request would be refused as too costly",
-		"cost: {body: 1KiB, default: 9, max: 8}":                                  "3,3: default 9 is above max 8: most a request may be is less than what it is without a word",
-		"tenant: {header: X-Tenant}":                                              "3: tenant is what header X-Tenant says, which counts from trusted_proxies only, and there are none: add them, for example trusted_proxies: [10.0.0.0/8]",
-		"user: {header: X-User}":                                                  "3: user is what header X-User says, which counts from trusted_proxies only, and there are none: add them, for example trusted_proxies: [10.0.0.0/8]",
-		"priority: {header: X-P}":                                                 "3: priority is what header X-P says, which counts from trusted_proxies only, and there are none: add them, for example trusted_proxies: [10.0.0.0/8]",
-		"cost: {header: X-C}":                                                     "3: cost is what header X-C says, which counts from trusted_proxies only, and there are none: add them, for example trusted_proxies: [10.0.0.0/8]",
-		"size: {header: X-S}":                                                     "3: size is what header X-S says, which counts from trusted_proxies only, and there are none: add them, for example trusted_proxies: [10.0.0.0/8]",
-		"size: {header: X-S}\ntrusted_proxies: [10.0.0.0/8]\nlisten: unix:/s":     "3,5: size is what header X-S says, which counts from trusted_proxies only, and who comes by a unix socket has no address",
-		"tenant: tls":                                                             "3: tenant is the name in the certificate of a client, and no listener asks for one: add client_ca to its tls",
-		"user: tls\nlisten: {address: ':1', tls: {cert: a, key: b}}":              "3,4: user is the name in the certificate of a client, and no listener asks for one: add client_ca to its tls",
-		"tenant: address\nlisten: unix:/s":                                        "3,4: tenant is the address of a client, and who comes by a unix socket has none",
-		"tenants: {}":                                                             "3: tenants share by who sends a request, and nothing says who: add tenant, for example tenant: address",
-		"overflow: latest_only":                                                   "3: overflow latest_only replaces what is about the same key, and a request that comes by a proxy has none: displace or evict_oldest",
-		"durable: true\noverflow: evict_oldest":                                   "4,3: overflow evict_oldest and durable contradict each other: what was accepted would be lost; block and refuse_newest lose nothing",
-		"durable: true":                                                           "3: overflow displace and durable contradict each other: what was accepted would be lost; block and refuse_newest lose nothing",
-		"overflow: block\ndepth: none":                                            "3: overflow block and no queue contradict each other: who blocks waits in the queue",
-		"mode: stream":                                                            "3: mode stream needs a limit that is a number, such as limit: 1000: how many streams a service can hold cannot be found by how long they last",
-		"mode: stream\nlimit: auto":                                               "3,4: mode stream needs a limit that is a number, such as limit: 1000: how many streams a service can hold cannot be found by how long they last",
-		"mode: stream\nlimit: 9\ndepth: 5":                                        "5,3: depth and mode stream contradict each other: a stream has no service time, and without one there is no queue",
-		"mode: stream\nlimit: 9\nobjective: 1s":                                   "5,3: objective and mode stream contradict each other: a stream has no service time, and without one there is no queue",
+		"objective: 2s\ndeadline_cap: 1s":                                     "3,4: objective 2s is longer than deadline_cap 1s: whoever would be late for the objective is gone by then",
+		"objective: 1s\ndeadline_cap: 1s":                                     "",
+		"deadline_cap: 500ms":                                                 "3: objective 1s, the default, is longer than deadline_cap 500ms: whoever would be late for the objective is gone by then",
+		"deadline: 3s\ndeadline_cap: 2s":                                      "3,4: deadline 3s is longer than deadline_cap 2s: no request may have it",
+		"objective: 2s\nservice: 3s":                                          "4,3: service 3s is longer than objective 2s: nothing could meet it",
+		"hop_margin: 2s\ndeadline: 2s":                                        "3,4: hop_margin 2s is not shorter than deadline 2s: the service would be told that no time is left",
+		"hop_margin: 1s":                                                      "",
+		"hop_margin: 2s\ndeadline_cap: 1s\nobjective: 1s":                     "3,4: hop_margin 2s is not shorter than deadline_cap 1s: the service would be told that no time is left",
+		"idle: 2m\ntotal: 1m":                                                 "3,4: idle 2m is longer than total 1m: a stream is over before it could be idle for so long",
+		"deadline_headers: [{name: grpc-timeout, format: ms}]":                "3: deadline header Grpc-Timeout is read anyway: leave it out",
+		"deadline_headers: [{name: a, format: s}, {name: A, format: s}]":      "3,3: header A is there twice: it has one format",
+		"deadline_headers: [{name: Content-Length, format: s}]":               "3: deadline header Content-Length has a meaning of its own: name another",
+		"trust_deadline: [10.0.0.0/8]":                                        "3: trust_deadline says who may bring more than deadline_cap, and there is none: anybody may bring anything",
+		"limit: 60\ncost: 61":                                                 "4,3: cost 61 is above limit, 60: each such request would be refused as too costly",
+		"limit: {law: auto, max: 7}\ncost: {body: 1KiB, max: 8}":              "4,3: the max of cost, 8, is above limit, 7: a request that costs so much would be refused as too costly",
+		"allowance: {rate: 100/s, burst: 5}\ncost: 6":                         "4,3: cost 6 is above the burst of allowance, 5: each such request would be refused as too costly",
+		"tenant: address\ntenants: [{id: a, max_in_use: 2}]\ncost: 3":         "5,4: cost 3 is above max_in_use of tenant a, 2: each such request would be refused as too costly",
+		"cost: {body: 1KiB, default: 9, max: 8}":                              "3,3: default 9 is above max 8: most a request may be is less than what it is without a word",
+		"tenant: {header: X-Tenant}":                                          "3: tenant is what header X-Tenant says, which counts from trusted_proxies only, and there are none: add them, for example trusted_proxies: [10.0.0.0/8]",
+		"user: {header: X-User}":                                              "3: user is what header X-User says, which counts from trusted_proxies only, and there are none: add them, for example trusted_proxies: [10.0.0.0/8]",
+		"priority: {header: X-P}":                                             "3: priority is what header X-P says, which counts from trusted_proxies only, and there are none: add them, for example trusted_proxies: [10.0.0.0/8]",
+		"cost: {header: X-C}":                                                 "3: cost is what header X-C says, which counts from trusted_proxies only, and there are none: add them, for example trusted_proxies: [10.0.0.0/8]",
+		"size: {header: X-S}":                                                 "3: size is what header X-S says, which counts from trusted_proxies only, and there are none: add them, for example trusted_proxies: [10.0.0.0/8]",
+		"size: {header: X-S}\ntrusted_proxies: [10.0.0.0/8]\nlisten: unix:/s": "3,5: size is what header X-S says, which counts from trusted_proxies only, and who comes by a unix socket has no address",
+		"tenant: tls": "3: tenant is the name in the certificate of a client, and no listener asks for one: add client_ca to its tls",
+		"user: tls\nlisten: {address: ':1', tls: {cert: a, key: b}}": "3,4: user is the name in the certificate of a client, and no listener asks for one: add client_ca to its tls",
+		"tenant: address\nlisten: unix:/s":                           "3,4: tenant is the address of a client, and who comes by a unix socket has none",
+		"tenants: {}":                                                "3: tenants share by who sends a request, and nothing says who: add tenant, for example tenant: address",
+		"overflow: latest_only":                                      "3: overflow latest_only replaces what is about the same key, and a request that comes by a proxy has none: displace or evict_oldest",
+		"durable: true\noverflow: evict_oldest":                      "4,3: overflow evict_oldest and durable contradict each other: what was accepted would be lost; block and refuse_newest lose nothing",
+		"durable: true":                                              "3: overflow displace and durable contradict each other: what was accepted would be lost; block and refuse_newest lose nothing",
+		"overflow: block\ndepth: none":                               "3: overflow block and no queue contradict each other: who blocks waits in the queue",
+		"mode: stream":                                               "3: mode stream needs a limit that is a number, such as limit: 1000: how many streams a service can hold cannot be found by how long they last",
+		"mode: stream\nlimit: auto":                                  "3,4: mode stream needs a limit that is a number, such as limit: 1000: how many streams a service can hold cannot be found by how long they last",
+		"mode: stream\nlimit: 9\ndepth: 5":                           "5,3: depth and mode stream contradict each other: a stream has no service time, and without one there is no queue",
+		"mode: stream\nlimit: 9\nobjective: 1s":                      "5,3: objective and mode stream contradict each other: a stream has no service time, and without one there is no queue",
 		"mode: connection\nlisten: {address: ':1', max_connections: 9}\nlimit: 5": "5,3: limit and mode connection contradict each other: requests are not admitted one by one, the connections of the listeners are",
-		"mode: connection":                                                        `3: mode connection needs max_connections at each listener, for example listen: {address: ":8080", max_connections: 1000}: it is the only limit there is`,
-		"mode: connection\nlisten: ':1'":                                          `3,4: mode connection needs max_connections at each listener, for example listen: {address: ":8080", max_connections: 1000}: it is the only limit there is`,
-		"mode: connection\nlisten: [{address: ':1', max_connections: 9}, ':2']":   `3,4: mode connection needs max_connections at each listener, for example listen: {address: ":8080", max_connections: 1000}: it is the only limit there is`,
-		"match: {path: /a}":                                                       "3: match needs classes: without them the file is one class, which has every request",
-		"defaults: {limit: 3}":                                                    "3: defaults needs classes: without them the file is one class, which has every request",
-		"name: a":                                                                 "3: name is unknown",
-		"listen: {address: ':1', protocols: http1, max_streams: 5}":               "3,3: max_streams 5 is about HTTP/2, and protocols has no h2",
-		"listen: [':1', {address: ':1'}]":                                         `3: address ":1" is listened on already, by the one above: one listener has one address`,
-		"upstreams: {a: 'http://h:8'}":                                            "2,3: upstream and upstreams are both given: one service, or several with names",
-		"limit: 60\nprocesses: 8":                                                 "",
+		"mode: connection":               `3: mode connection needs max_connections at each listener, for example listen: {address: ":8080", max_connections: 1000}: it is the only limit there is`,
+		"mode: connection\nlisten: ':1'": `3,4: mode connection needs max_connections at each listener, for example listen: {address: ":8080", max_connections: 1000}: it is the only limit there is`,
+		"mode: connection\nlisten: [{address: ':1', max_connections: 9}, ':2']": `3,4: mode connection needs max_connections at each listener, for example listen: {address: ":8080", max_connections: 1000}: it is the only limit there is`,
+		"match: {path: /a}":    "3: match needs classes: without them the file is one class, which has every request",
+		"defaults: {limit: 3}": "3: defaults needs classes: without them the file is one class, which has every request",
+		"name: a":              "3: name is unknown",
+		"listen: {address: ':1', protocols: http1, max_streams: 5}": "3,3: max_streams 5 is about HTTP/2, and protocols has no h2",
+		"listen: [':1', {address: ':1'}]":                           `3: address ":1" is listened on already, by the one above: one listener has one address`,
+		"upstreams: {a: 'http://h:8'}":                              "2,3: upstream and upstreams are both given: one service, or several with names",
+		"limit: 60\nprocesses: 8":                                   "",
 	} {
 		got := wrong(t, head+src+"\n")
 		if want == "" && got == nil || len(got) == 1 && (got[0] == want || strings.HasPrefix(got[0], want+":") || strings.HasPrefix(got[0], want+",")) {
@@ -222,5 +223,37 @@ classes:
 		if k := cfg.Classes[i]; k.Deadline != want.deadline || k.DeadlineCap != want.longest || len(k.TrustDeadline) != want.trust {
 			t.Errorf("class %s has %v, %v, %v; want %v", k.Name, k.Deadline, k.DeadlineCap, k.TrustDeadline, want)
 		}
+	}
+}
+
+// What other programs take for a pattern is no path here, and the sentence says what to write.
+func TestPathsAreNoPatterns(t *testing.T) {
+	for path, want := range map[string]string{
+		"/report/*":            `path "/report/*" has a *: a path matches itself and all below it, write /report`,
+		"/report/**":           `path "/report/**" has a *: a path matches itself and all below it, write /report`,
+		"/report/.*":           `path "/report/.*" has a *: a path matches itself and all below it, write /report`,
+		"/report*":             `path "/report*" has a *: a path matches itself and all below it, write /report`,
+		"/*":                   `path "/*" has a *: a path matches itself and all below it, write /`,
+		"^/report":             `path "^/report" has a ^: a path matches itself and all below it, write /`,
+		"/report$":             `path "/report$" has a $: a path matches itself and all below it, write /report`,
+		"/users/{id}/orders":   `path "/users/{id}/orders" has a {: a path matches itself and all below it, write /users`,
+		"/(a|b)":               `path "/(a|b)" has a (: a path matches itself and all below it, write /`,
+		"/a|/b":                `path "/a|/b" has a |: a path matches itself and all below it, write /a`,
+		"/v[0-9]":              `path "/v[0-9]" has a [: a path matches itself and all below it, write /v`,
+		"/report?x=1":          `path "/report?x=1" has a ?: a path matches itself and all below it, write /report`,
+		"/odata/$metadata":     "",
+		"/shop.v1.Catalog/Get": "",
+		"/v1/things:batch,a;b": "",
+		"/a+b~c!d'e&f=@":       "",
+	} {
+		src := head + "classes: [{name: a, match: {path: " + strconv.Quote(path) + "}}, {name: b}]\n"
+		got := wrong(t, src)
+		if want == "" && got == nil || len(got) == 1 && got[0] == "3: "+want {
+			continue
+		}
+		t.Errorf("%s says %q, want %q", path, got, want)
+	}
+	if got := wrong(t, head+"probes: [/health/*]\n"); len(got) != 1 || got[0] != `3: probes "/health/*" has a *: each is one path and no pattern, such as /healthz` {
+		t.Errorf("%q", got)
 	}
 }
