@@ -106,7 +106,7 @@ func (r *reader) part(m *strictyaml.Map, c *Class) policy.Policy {
 
 	work(m, c)
 	for _, n := range m.Get("probes").List(maxProbes) {
-		c.Exempt = append(c.Exempt, urlPath(n))
+		c.Exempt = append(c.Exempt, probe(n))
 	}
 	set(&c.OverloadStatus, m.Get("overload_status"), overloadStatus)
 	c.Markers = words(m.Get("markers"), markers...)

@@ -17,7 +17,7 @@ func match(n strictyaml.Node) (m Match) {
 	keys := n.Map()
 	defer keys.Done()
 	m.Hosts = texts(keys.Get("host"), host)
-	m.Paths = texts(keys.Get("path"), urlPath)
+	m.Paths = texts(keys.Get("path"), prefix)
 	m.Methods = texts(keys.Get("method"), method)
 	m.ContentTypes = texts(keys.Get("content_type"), contentType)
 	headers := keys.Get("header")
@@ -73,6 +73,49 @@ func host(n strictyaml.Node) string {
 	default:
 		return text
 	}
+	return ""
+}
+
+// patterns are what a path has that was meant for a pattern: of other programs' globs, of
+// templates and of regular expressions. In a URL most of them cannot stand as they are
+// (RFC 3986, 3.3), and a class with one would never get a request.
+const patterns = `*?{}()|^[]\`
+
+// pattern returns where the first part of a pattern is in a path, or -1. A $ is one at the
+// end only: OData has /$metadata.
+func pattern(text string) int {
+	if at := strings.IndexAny(text, patterns); at >= 0 {
+		return at
+	}
+	if strings.HasSuffix(text, "$") {
+		return len(text) - 1
+	}
+	return -1
+}
+
+// prefix reads a path that stands for itself and for all below it.
+func prefix(n strictyaml.Node) string {
+	text := n.Text(maxText)
+	at := pattern(text)
+	if at < 0 {
+		return urlPath(n)
+	}
+	before := strings.TrimRight(text[:at], "/.")
+	if before == "" || before[0] != '/' {
+		before = "/" + before
+	}
+	n.Fail("path %q has a %c: a path matches itself and all below it, write %s", text, text[at], before)
+	return ""
+}
+
+// probe reads a path that stands for itself.
+func probe(n strictyaml.Node) string {
+	text := n.Text(maxText)
+	at := pattern(text)
+	if at < 0 {
+		return urlPath(n)
+	}
+	n.Fail("%s %q has a %c: each is one path and no pattern, such as /healthz", n.Name(), text, text[at])
 	return ""
 }
 

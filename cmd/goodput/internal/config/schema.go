@@ -17,6 +17,7 @@ const (
 	labelPattern = `^[A-Za-z0-9_.-]+$`
 	tokenPattern = "^ *[!#$%&'*+.^_`|~0-9A-Za-z-]+ *$"
 	pathPattern  = `^ *[/]`
+	matchPattern = `^ *[/][^*?{}()|^\[\]\\]*$`
 )
 
 // Schema is what a policy file looks like, for editors: every key with what it means, its
@@ -116,7 +117,7 @@ func classSchema() *jsonschema.Schema {
 		{Name: "name", Value: keys.Text("Of its metrics: letters, digits, _, - and ., at most 64.", labelPattern)},
 		{Name: "match", Value: keys.Object("Which requests it takes: all that is given must hold, and of each list one. Only the last class has none.", 0,
 			keys.Key{Name: "host", Value: keys.Several("Without port; *.example.com is every name below it.", maxList, keys.Text("", ""))},
-			keys.Key{Name: "path", Value: keys.Several("By whole segments: /api has /api/x, and not /apiary.", maxList, keys.String("", pathPattern))},
+			keys.Key{Name: "path", Value: keys.Several("The path itself and all below it, by whole segments: /api has /api/x, and not /apiary. No pattern.", maxList, keys.String("", matchPattern))},
 			keys.Key{Name: "method", Value: keys.Several("In capitals.", maxList, keys.Text("", tokenPattern))},
 			keys.Key{Name: "header", Value: header},
 			keys.Key{Name: "content_type", Value: keys.Several("Without parameters; application/grpc is also application/grpc+proto.", maxList, keys.String("", "/"))},
@@ -156,7 +157,7 @@ func partKeys() []keys.Key {
 		)), priorities[1])},
 		keys.Key{Name: "cost", Value: keys.Default(amountSchema("Units of the limit that a request holds while it runs.", limit.Max), 1)},
 		keys.Key{Name: "size", Value: amountSchema("Amount of work, such as tokens or rows: it scales the service time that is expected. Without it the cost.", maxSize)},
-		keys.Key{Name: "probes", Value: keys.List("Paths of health probes, beside those of Kubernetes and of balancers: they are neither limited nor counted.", maxProbes, keys.String("", pathPattern))},
+		keys.Key{Name: "probes", Value: keys.List("Paths of health probes, beside those of Kubernetes and of balancers: they are neither limited nor counted.", maxProbes, keys.String("", matchPattern))},
 		keys.Key{Name: "overload_status", Value: keys.Default(&jsonschema.Schema{Enum: []any{503, 429}, Description: "What a request is answered that found no place: 503, or 429 for clients that take 503 for a broken server."}, 503)},
 		keys.Key{Name: "markers", Value: keys.Several("What refusals carry beside Goodput-Rejected, for the retries of other systems.", len(markers), keys.Word("", markers...))},
 		keys.Key{Name: "server_timing", Value: keys.Bool("Every answer says in Server-Timing how long its request has waited.")},

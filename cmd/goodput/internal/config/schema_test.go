@@ -155,7 +155,7 @@ func TestSchemaRefusesNothingThatIsRead(t *testing.T) {
 		"markers: istio", "markers: [envoy, istio]", "max_body: -1", "max_upgraded: 0", "slow_client: never", "finish: -1s", "idle: 0", "total: long", "mode: queue",
 		"listen: 8080", "listen: []", "listen: {backlog: 3}", "listen: {address: ':1', backlog: 0}", "listen: {address: ':1', tls: {cert: a}}", "listen: {address: ':1', protocols: h3}",
 		"trusted_proxies: 10.0.0.0/8", "trusted_proxies: []", "processes: 0", "defaults: {limit: 3}", "classes: []", "classes: [{limit: 3}]", "classes: [{name: 'a b'}]",
-		"classes: [{name: a, match: {path: x}}]", "classes: [{name: a, match: {port: 1}}]", "classes: [{name: a}]\nlimit: 3", "version: 2",
+		"classes: [{name: a, match: {path: x}}]", "classes: [{name: a, match: {path: /x/*}}]", "probes: ['/{x}']", "classes: [{name: a, match: {port: 1}}]", "classes: [{name: a}]\nlimit: 3", "version: 2",
 	} {
 		src := head + more + "\n"
 		if strings.HasPrefix(more, "version") {
