@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -12,12 +13,14 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/goodput/goodput"
 	"github.com/goodput/goodput/cmd/goodput/internal/config"
 	listeners "github.com/goodput/goodput/cmd/goodput/internal/listen"
+	"github.com/goodput/goodput/limit"
 )
 
 // certificate writes one and its key.
@@ -160,4 +163,50 @@ func TestConnectionsWaitInTheAcceptQueue(t *testing.T) {
 	if s := l.Stats(); s.Accepted != n || s.Full == 0 || s.FullFor <= 0 {
 		t.Errorf("%+v", s)
 	}
+}
+
+// Under a standing overload new connections are accepted one by one, and the open ones are
+// served as ever; when it is over nobody is held back.
+func TestOverloadHoldsBackAccepts(t *testing.T) {
+	up := backend(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		time.Sleep(20 * time.Millisecond) // wall clock: the work
+	}))
+	w := start(t, up, func(_ *Config, lc *goodput.Config) {
+		lc.Limit, lc.Objective, lc.Service = limit.Fixed(1), 200*time.Millisecond, 20*time.Millisecond
+	})
+	l := w.behind(func(l *config.Listener) { l.PauseAccepts = 50 * time.Millisecond })
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer cancel()
+	all.Go(func() { listeners.Watch(ctx, w.proxy.Overloaded, l) })
+	loading, unload := context.WithCancel(ctx)
+	var load sync.WaitGroup
+	for range 40 { // as many as 50/s can serve in 800 ms, of which a queue holds a fourth
+		load.Go(func() {
+			for loading.Err() == nil {
+				if res, err := w.h1.Get("http://" + l.Addr().String()); err == nil {
+					res.Body.Close()
+				}
+			}
+		})
+	}
+	w.eventually("accepts are held back", func() bool {
+		c := w.dial(l, false) // Accept is asked again with each that comes
+		c.Close()
+		return l.Stats().Paused > 0
+	})
+	unload()
+	load.Wait()
+	w.settle("idle", idle)
+	w.eventually("accepts are as ever", func() bool {
+		before := l.Stats().Paused
+		for range 3 {
+			w.dial(l, false).Close()
+		}
+		accepted := l.Stats().Accepted
+		w.dial(l, false).Close()
+		w.eventually("one more", func() bool { return l.Stats().Accepted > accepted })
+		return l.Stats().Paused == before
+	})
 }
