@@ -19,7 +19,7 @@ import (
 // float64, as JSON has them.
 func stateOf(s *goodput.Stats) (top, derived, counts map[string]any) {
 	top = map[string]any{
-		"name": s.Name, "observe": s.Observe, "order": s.Order.String(), "overload": s.Overload, "draining": s.Draining,
+		"name": s.Name, "observe": s.Observe, "order": s.Order.String(), "overload": s.Overload, "absent": s.Stats.Absent, "absent_seconds": s.Stats.AbsentFor.Seconds(), "draining": s.Draining,
 		"limit": float64(s.Limit), "in_use": float64(s.InUse), "running": float64(s.Running),
 		"waiting": float64(s.Waiting), "waiting_cost": float64(s.WaitingCost),
 		"waiting_bytes": float64(s.WaitingBytes), "waiting_bytes_limit": float64(s.MaxBytes),
@@ -57,7 +57,7 @@ func seriesOf(s *goodput.Stats) map[string]float64 {
 		"overload": truth[s.Overload], "demand_ratio": s.Load, "retry_after_seconds": s.RetryAfter.Seconds(),
 		"service_expected_seconds": s.Derivation.Mean.Seconds(), "service_quantile_seconds": s.Derivation.Service.Seconds(),
 		"service_drifted": truth[s.Derivation.Drifted], "objective_seconds": s.Derivation.Objective.Seconds(),
-		"capacity_per_second": s.Derivation.Rate, "concurrency_usage": float64(s.InUse), "concurrency_limit": float64(s.Limit),
+		"absent": truth[s.Stats.Absent], "capacity_per_second": s.Derivation.Rate, "concurrency_usage": float64(s.InUse), "concurrency_limit": float64(s.Limit),
 	}
 	series := map[string]float64{
 		fmt.Sprintf(`goodput_limit_changes_total{direction="up",limiter=%q}`, s.Name):   float64(s.LimitRaised),
@@ -233,6 +233,11 @@ func TestEveryFieldIsTheLimiters(t *testing.T) {
 		seen.compare(t, lim, a)
 		lim, a = newAdmin(goodput.Config{Limit: limit.Fixed(1), Objective: 400 * time.Millisecond, Service: 50 * time.Millisecond})
 		seen.compare(t, lim, a) // tight: its depth of 1 does not keep a slot busy
+
+		lim, a = newAdmin(goodput.Config{Limit: limit.Fixed(1)})
+		lim.SetPresent(false)
+		time.Sleep(time.Second)
+		seen.compare(t, lim, a)
 
 		lim, a = newAdmin(goodput.Config{Limit: climber{}}) // and one that moves by itself
 		slot, err = lim.Acquire(t.Context())

@@ -67,7 +67,9 @@ type LimiterState struct {
 	DemandRatio       float64 `json:"demand_ratio"`
 	RetryAfterSeconds float64 `json:"retry_after_seconds"`
 	Draining          bool    `json:"draining"`
-	State             string  `json:"state"` // in words
+	Absent            bool    `json:"absent"`         // there is nothing to run work on
+	AbsentSeconds     float64 `json:"absent_seconds"` // since when
+	State             string  `json:"state"`          // in words
 
 	// Of the limit: why its law last moved it, in words with numbers, "" if it never has; what
 	// it was before, and how long ago that was; how long ago the law was asked; whether
@@ -170,6 +172,8 @@ func limiterState(s *goodput.Stats) LimiterState {
 		DemandRatio:       s.Load,
 		RetryAfterSeconds: s.RetryAfter.Seconds(),
 		Draining:          s.Draining,
+		Absent:            s.Stats.Absent,
+		AbsentSeconds:     s.Stats.AbsentFor.Seconds(),
 		State:             s.State(),
 		LimitWhy:          s.LimitWhy,
 		LimitFrom:         s.LimitFrom,

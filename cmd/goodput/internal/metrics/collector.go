@@ -83,6 +83,8 @@ var scalars = []scalar{
 		func(s *goodput.Stats) float64 { return s.Age.Seconds() }),
 	gauge("overload", "1 while a standing overload may hold the depth in force below the derived one.",
 		func(s *goodput.Stats) float64 { return truth(s.Overload) }),
+	gauge("absent", "1 while there is nothing to run work on: no server of the upstream is well. Who waits is refused as unavailable.",
+		func(s *goodput.Stats) float64 { return truth(s.Stats.Absent) }),
 	gauge("service_expected_seconds", "Mean time that a unit of cost is held.",
 		func(s *goodput.Stats) float64 { return s.Derivation.Mean.Seconds() }),
 	gauge("service_quantile_seconds", "Service time at the percentile of the objective.",
