@@ -11,7 +11,7 @@ func TestLookoutLooksAtThoseThatAreThere(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	dice := rand.New(rand.NewPCG(seed, 0))
-	l := &lookout{going: true} // the rounds are ours
+	l := &lookout{going: true} // so that it begins no rounds: they are ours
 	type one struct {
 		watch
 		looker
@@ -33,7 +33,9 @@ func TestLookoutLooksAtThoseThatAreThere(t *testing.T) {
 			o.stop() // by who upgrades it, and at the end
 			gone = append(gone, o)
 		default:
-			l.round()
+			l.mu.Lock()
+			l.look()
+			l.mu.Unlock()
 			for _, o := range there {
 				o.rounds++
 			}

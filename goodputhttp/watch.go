@@ -130,11 +130,19 @@ func (l *lookout) remove(w *watch) {
 	w.conn, w.next, w.prev = nil, nil, nil
 }
 
-// round looks at all that have been there since the last one, so a client that leaves is
-// noticed after two rounds at the latest.
+// round looks, and says when the next one is to be.
 func (l *lookout) round() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.look()
+	if l.going = l.first != nil; l.going {
+		time.AfterFunc(watchEvery, l.round)
+	}
+}
+
+// look looks at all that have been there since the last time, so a client that leaves is
+// noticed after two rounds at the latest. The caller holds the lock.
+func (l *lookout) look() {
 	for w := l.first; w != nil; w = w.next {
 		switch {
 		case w.over:
@@ -144,8 +152,5 @@ func (l *lookout) round() {
 			w.over = true
 			w.leave()
 		}
-	}
-	if l.going = l.first != nil; l.going {
-		time.AfterFunc(watchEvery, l.round)
 	}
 }
