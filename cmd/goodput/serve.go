@@ -98,11 +98,8 @@ func (c *serveCmd) Validate() error {
 	case c.Upstream == "":
 		return errors.New("--upstream is required: where the service listens, for example --upstream http://127.0.0.1:9000; or --config with a policy file")
 	}
-	u, err := url.Parse(c.Upstream)
+	u, err := config.ParseServer(c.Upstream)
 	if err != nil {
-		return fmt.Errorf("--upstream: %q is not a URL, such as http://127.0.0.1:9000", c.Upstream)
-	}
-	if err := config.CheckServer(u); err != nil {
 		return fmt.Errorf("--%w", err) // --upstream "..." has no scheme
 	}
 	if c.DeadlineCap != 0 && c.Deadline > c.DeadlineCap {

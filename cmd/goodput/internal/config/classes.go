@@ -134,7 +134,15 @@ func upstreamName(n strictyaml.Node) string {
 // deadlineHeaders reads headers in which callers say how long they wait.
 func deadlineHeaders(n strictyaml.Node) (all []DeadlineHeader) {
 	first := map[string]strictyaml.Node{}
+	if name := n.Raw(); isToken(name) {
+		n.Fail("deadline_headers %q has no format: write [{name: %s, format: ms}], or another of %s", name, name, strictyaml.Either(formats))
+		return nil
+	}
 	for _, n := range n.List(maxHeaders) {
+		if name := n.Raw(); isToken(name) {
+			n.Fail("deadline_headers %q has no format: write {name: %s, format: ms}, or another of %s", name, name, strictyaml.Either(formats))
+			continue
+		}
 		m := n.Map()
 		at := m.Need("name", "X-Server-Timeout")
 		h := DeadlineHeader{Name: headerName(at), Format: formats[m.Need("format", "ms").Word(formats...)]}
@@ -168,7 +176,7 @@ func slowClient(n strictyaml.Node) time.Duration {
 	if n.Raw() == "none" {
 		return goodputhttp.PatientClient
 	}
-	return n.Span(shortest, longest)
+	return n.SpanOr(shortest, longest, "none")
 }
 
 // spanOrNone reads a duration; none takes back what the defaults say.
@@ -176,5 +184,5 @@ func spanOrNone(n strictyaml.Node) time.Duration {
 	if n.Raw() == "none" {
 		return 0
 	}
-	return n.Span(shortest, longest)
+	return n.SpanOr(shortest, longest, "none")
 }

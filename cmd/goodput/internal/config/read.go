@@ -34,6 +34,13 @@ func Read(name string, src []byte) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	var index map[string][]string // made for a file that has something wrong
+	f.Belongs(func(key string) []string {
+		if index == nil {
+			index = homes()
+		}
+		return index[key]
+	})
 	sum := sha256.Sum256(src)
 	r := &reader{
 		root: f.Root(),

@@ -5,7 +5,9 @@ import (
 	"net/netip"
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -160,4 +162,41 @@ func wrong(t *testing.T, src string) (all []string) {
 		all = append(all, at+": "+p.Sentence)
 	}
 	return all
+}
+
+// A mistake that somebody who comes from another proxy makes has a sentence that says what to
+// write, and not what is known of words.
+func TestMistakesHaveTheirSentence(t *testing.T) {
+	inClass := func(more string) string { return head + "classes: [{name: a, " + more + "}]\n" }
+	for src, want := range map[string]string{
+		head + "tenant: X-Api-Key\n":                 `3: tenant "X-Api-Key" is unknown: none, address, tls, or a header: {header: X-Api-Key}`,
+		head + "tenant: adress\n":                    `3: tenant "adress" is unknown, did you mean address?`,
+		head + "user: somebody\n":                    `3: user "somebody" is unknown: none, address, tls, or a header: {header: X-Tenant}`,
+		head + "priority: high\n":                    `3: priority "high" is unknown: critical, default, sheddable, background, or a header: {header: X-Priority}`,
+		head + "priority: X-Prio\n":                  `3: priority "X-Prio" is unknown: critical, default, sheddable, background, or a header: {header: X-Prio}`,
+		head + "cost: X-Cost\n":                      `3: cost "X-Cost" is not a whole number of 1 to 1048576, {header: X-Cost} or {body: 64KiB}`,
+		head + "deadline_headers: [X-Timeout-Ms]\n":  `3: deadline_headers "X-Timeout-Ms" has no format: write {name: X-Timeout-Ms, format: ms}, or another of ms, s, go, grpc, epoch_ms or finagle`,
+		head + "deadline_headers: X-Timeout-Ms\n":    `3: deadline_headers "X-Timeout-Ms" has no format: write [{name: X-Timeout-Ms, format: ms}], or another of ms, s, go, grpc, epoch_ms or finagle`,
+		head + "idle: 0\n":                           `3: idle "0" is not a duration of 1ms to 24h, such as 400ms, 2s or 1m30s, or none`,
+		head + "total: []\n":                         `3: total is a list: a duration such as 400ms, or none is wanted`,
+		head + "slow_client: 0s\n":                   `3: slow_client "0s" is not a duration of 1ms to 24h, such as 400ms, 2s or 1m30s, or none`,
+		head + "deadline_cap: 0\n":                   `3: deadline_cap "0" is not a duration of 1ms to 24h, such as 400ms, 2s or 1m30s, or none`,
+		"version: 1\nupstream: ${WEB_URL}\n":         `2: upstream "${WEB_URL}" has a variable: variables are not expanded, write the URL out`,
+		"version: 1\nupstream: http://$(HOST):1\n":   `2: upstream "http://$(HOST):1" has a variable: variables are not expanded, write the URL out`,
+		inClass("health: /up"):                       "3: health is unknown here: it belongs to an upstream",
+		inClass("path: /a"):                          "3: path is unknown here: it belongs to health of an upstream or match of a class",
+		inClass("host: h"):                           "3: host is unknown here: it belongs to match of a class",
+		inClass("max_connections: 3"):                "3: max_connections is unknown here: it belongs to a listener",
+		inClass("match: {limit: 3}"):                 "3: limit is unknown here: it belongs to a server of an upstream or a class",
+		inClass("trusted_proxies: [10.0.0.0/8]"):     "3: trusted_proxies is unknown here: it belongs to the top of the file",
+		inClass("shared: true"):                      "3: shared is unknown here: it belongs to limit with law: auto",
+		head + "failures: 3\n":                       "3: failures is unknown here: it belongs to an upstream",
+		head + "cert: a\n":                           "3: cert is unknown here: it belongs to tls of a listener",
+		head + "objektive: 1s\n":                     "3: objektive is unknown, did you mean objective?",
+		head + "listen: {address: ':1', idle: 1s}\n": "3: idle is unknown here: it belongs to a class",
+	} {
+		if got := wrong(t, src); len(got) == 0 || !slices.ContainsFunc(got, func(s string) bool { return s == want }) {
+			t.Errorf("%s says\n%s\nwant\n%s", src, strings.Join(got, "\n"), want)
+		}
+	}
 }

@@ -3,7 +3,21 @@ package config
 import (
 	"fmt"
 	"net/url"
+	"strings"
 )
+
+// ParseServer reads where a server of an upstream listens; the error is one sentence that has
+// the text as it was written.
+func ParseServer(text string) (*url.URL, error) {
+	if strings.Contains(text, "${") || strings.Contains(text, "$(") || strings.HasPrefix(text, "$") {
+		return nil, fmt.Errorf("upstream %q has a variable: variables are not expanded, write the URL out", text)
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("upstream %q is not a URL, such as http://127.0.0.1:9000", text)
+	}
+	return u, CheckServer(u)
+}
 
 // CheckServer returns one sentence about what is wrong with u as a server of an upstream,
 // or nil.

@@ -22,3 +22,16 @@ func TestCheckServer(t *testing.T) {
 		}
 	}
 }
+
+// What is wrong is said of the text as it was written.
+func TestParseServer(t *testing.T) {
+	for s, want := range map[string]string{
+		"http://h:9000/$x": "", "${WEB}": `"${WEB}" has a variable`, "$WEB": `"$WEB" has a variable`, "http://${H}:80/": `"http://${H}:80/" has a variable`,
+		"http://$(H)": "variable", "http://h:x": "is not a URL", "9000": "no scheme",
+	} {
+		u, err := ParseServer(s)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) || err == nil && u.String() != s {
+			t.Errorf("%q: %v, want %q", s, err, want)
+		}
+	}
+}

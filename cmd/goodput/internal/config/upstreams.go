@@ -93,12 +93,8 @@ func server(n strictyaml.Node) *url.URL {
 	if text == "" {
 		return nil
 	}
-	u, err := url.Parse(text)
+	u, err := ParseServer(text)
 	if err != nil {
-		n.Fail("upstream %q is not a URL, such as http://127.0.0.1:9000", text)
-		return nil
-	}
-	if err := CheckServer(u); err != nil {
 		n.Fail("%v", err)
 		return nil
 	}

@@ -1,6 +1,9 @@
 package config
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/goodput/goodput"
 	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
 	"github.com/goodput/goodput/limit"
@@ -28,7 +31,7 @@ func work(m *strictyaml.Map, c *Class) {
 func key(n strictyaml.Node) (k Key) {
 	if !n.IsMap() {
 		froms := [...]KeyFrom{Nobody, Address, Cert}
-		return Key{From: froms[n.Word("none", "address", "tls")]}
+		return Key{From: froms[wordOrHeader(n, "X-Tenant", "none", "address", "tls")]}
 	}
 	m := n.Map()
 	defer m.Done()
@@ -49,13 +52,29 @@ func key(n strictyaml.Node) (k Key) {
 	return k
 }
 
+// wordOrHeader reads a word where a header may stand as well. Who writes neither may have meant
+// a header by its name.
+func wordOrHeader(n strictyaml.Node, example string, words ...string) int {
+	text := n.Raw()
+	if text == "" || slices.Contains(words, text) || strictyaml.Near(text, words) != "" {
+		return n.Word(words...)
+	}
+	if strings.Contains(text, "-") && isToken(text) {
+		example = text
+	}
+	n.Fail("%s %q is unknown: %s, or a header: {header: %s}", n.Name(), text, strings.Join(words, ", "), example)
+	return 0
+}
+
 // priority reads a word, or {header: X-Priority, default: sheddable}.
 func priority(n strictyaml.Node) (p Priority) {
 	word := func(n strictyaml.Node) goodput.Priority {
 		return goodput.Critical + goodput.Priority(n.Word(priorities...))
 	}
 	if !n.IsMap() {
-		set(&p.Fixed, n, word)
+		set(&p.Fixed, n, func(n strictyaml.Node) goodput.Priority {
+			return goodput.Critical + goodput.Priority(wordOrHeader(n, "X-Priority", priorities...))
+		})
 		return p
 	}
 	m := n.Map()
@@ -68,7 +87,7 @@ func priority(n strictyaml.Node) (p Priority) {
 // amount reads a number, {header: X-Cost, default: 1, max: 8} or {body: 64KiB}.
 func amount(n strictyaml.Node, most int64) (a Amount) {
 	if !n.IsMap() {
-		a.Fixed = int(n.Whole(1, most))
+		a.Fixed = int(n.WholeOr(1, most, "{header: X-Cost} or {body: 64KiB}"))
 		return a
 	}
 	m := n.Map()

@@ -115,7 +115,7 @@ func spanOrNone(n strictyaml.Node) time.Duration {
 	if n.Raw() == "none" {
 		return 0
 	}
-	return span(n)
+	return n.SpanOr(shortest, longest, "none")
 }
 
 // allowance reads what all requests together may have: a rate, a rate with a burst, or

@@ -43,7 +43,12 @@ type File struct {
 	problems []Problem
 	index    map[finding]int // where in problems it is
 	said     int             // how often something was found wrong, the same again included
+	belongs  func(key string) []string
 }
+
+// Belongs sets who knows where a key belongs that is in a mapping that does not know it: what
+// was written one level too high or too low is no typing error.
+func (f *File) Belongs(where func(key string) []string) { f.belongs = where }
 
 // A finding is what makes two problems the same one: values that several readers share, as
 // defaults are, are wrong once.

@@ -130,8 +130,27 @@ func (m *Map) Done() {
 		if k.asked {
 			continue
 		}
+		if where := m.node.f.whereElse(k.name); where != "" {
+			m.node.f.fail(k.at, "%s is unknown here: it belongs to %s", k.name, where)
+			continue
+		}
 		m.node.f.fail(k.at, "%s is unknown%s", k.name, Unknown(k.name, slices.Sorted(slices.Values(m.known))))
 	}
+}
+
+// maxHomes is how many places a reader can choose from; a key that is in more of them says
+// nothing about what was meant.
+const maxHomes = 3
+
+func (f *File) whereElse(key string) string {
+	if f.belongs == nil {
+		return ""
+	}
+	homes := f.belongs(key)
+	if len(homes) > maxHomes {
+		return ""
+	}
+	return Either(homes)
 }
 
 // Sound reports whether nothing wrong was found since the mapping was asked for:

@@ -10,6 +10,14 @@ import (
 // Unknown returns how a sentence ends about a word that is not known: ", did you
 // mean x?", the known word that is nearest, or ": a, b or c", all of them.
 func Unknown(word string, known []string) string {
+	if best := Near(word, known); best != "" {
+		return fmt.Sprintf(", did you mean %s?", best)
+	}
+	return ": " + Either(known)
+}
+
+// Near returns the known word that word is most likely meant for, or "".
+func Near(word string, known []string) string {
 	best, least := "", max(len(word)/3, 1)+1 // a third of the letters may be wrong
 	for _, k := range known {
 		if d := distance(strings.ToLower(word), k); d < least {
@@ -19,10 +27,7 @@ func Unknown(word string, known []string) string {
 	if best == "" {
 		best = sharing(word, known)
 	}
-	if best == "" {
-		return ": " + Either(known)
-	}
-	return fmt.Sprintf(", did you mean %s?", best)
+	return best
 }
 
 // sharing returns the known word that has all the parts of word: max_bytes is in

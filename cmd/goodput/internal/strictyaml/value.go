@@ -191,14 +191,20 @@ func (n Node) Rate(low, high float64) float64 {
 func plainly(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // Span returns a duration from low to high, such as 400ms.
-func (n Node) Span(low, high time.Duration) time.Duration {
-	text, ok := n.raw("a duration such as 400ms")
+func (n Node) Span(low, high time.Duration) time.Duration { return n.SpanOr(low, high, "") }
+
+// SpanOr is Span for a key that also takes words, which its error adds.
+func (n Node) SpanOr(low, high time.Duration, words string) time.Duration {
+	if words != "" {
+		words = ", or " + words
+	}
+	text, ok := n.raw("a duration such as 400ms" + words)
 	if !ok {
 		return 0
 	}
 	d, err := ParseSpan(text, low, high)
 	if err != nil {
-		n.Fail("%s %v", n.name, err)
+		n.Fail("%s %v%s", n.name, err, words)
 		return 0
 	}
 	return d
