@@ -1,0 +1,175 @@
+package proxy
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/cmd/goodput/internal/config"
+	"github.com/goodput/goodput/limit"
+)
+
+// A setting of a class is worth what a client sees of it: here each is seen once, so that none
+// is read from a file and then goes nowhere.
+
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+
+// beforeUpstream puts the configuration in force with what change does to its upstream.
+func (w *world) beforeUpstream(change func(*config.Upstream)) {
+	w.Helper()
+	cfg := *w.proxy.Config()
+	cfg.Upstreams = slices.Clone(cfg.Upstreams)
+	change(&cfg.Upstreams[0])
+	if err := w.proxy.Reconfigure(&cfg); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// What refusals carry is of the class: their status, how long they waited; and
+// its probes pass while they are refused.
+func TestRefusalsAreOfTheClass(t *testing.T) {
+	addr, entered, release := held(t)
+	w := start(t, addr, func(c *Config, lc *goodput.Config) {
+		lc.Limit, lc.Depth = limit.Fixed(1), goodput.NoQueue
+		c.OverloadStatus, c.ServerTiming, c.Exempt = http.StatusTooManyRequests, true, []string{"/up"}
+	})
+	running := w.ask(w.h1, "/")
+	<-entered
+	for _, client := range []*http.Client{w.h1, w.h2} {
+		res, _ := w.get(client, "/")
+		h := res.Header
+		if res.StatusCode != http.StatusTooManyRequests || h.Get("Goodput-Rejected") != "queue_full" || !strings.HasPrefix(h.Get("Server-Timing"), "queue;") {
+			t.Errorf("%s: %s %v", res.Proto, res.Status, h)
+		}
+	}
+	probe := w.ask(w.h1, "/up")
+	select {
+	case <-entered:
+	case r := <-probe:
+		t.Errorf("the probe was answered %+v by us", r)
+	}
+	close(release)
+	if r := <-running; r.status != http.StatusOK || r.header.Get("Server-Timing") == "" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Nor are markers there that the class does not have.
+func TestMarkersAreOfTheClass(t *testing.T) {
+	for _, set := range [][]string{nil, {"envoy"}, {"finagle"}, {"envoy", "finagle"}} {
+		addr, entered, release := held(t)
+		w := start(t, addr, func(c *Config, lc *goodput.Config) {
+			lc.Limit, lc.Depth, c.Markers = limit.Fixed(1), goodput.NoQueue, set
+		})
+		running := w.ask(w.h1, "/")
+		<-entered
+		res, _ := w.get(w.h1, "/")
+		for name, header := range map[string]string{"envoy": "X-Envoy-Overloaded", "finagle": "Finagle-Http-Nack"} {
+			if there := res.Header.Get(header) != ""; there != slices.Contains(set, name) {
+				t.Errorf("markers %v: %v", set, res.Header)
+			}
+		}
+		close(release)
+		<-running
+	}
+}
+
+// left is what the service is told that is left, in the unit of the header; -1: nothing.
+func (w *world) left(name string, headers ...string) int {
+	w.Helper()
+	_, body := w.answer(w.raw("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n" + strings.Join(append(headers, ""), "\r\n") + "\r\n"))
+	n, err := strconv.ParseFloat(line(body, name), 64)
+	if err != nil {
+		return -1
+	}
+	return int(n)
+}
+
+// What the service is told of a deadline is of the class and of its upstream. The bounds are
+// half a minute from what they tell apart.
+func TestDeadlinesAreOfTheClass(t *testing.T) {
+	const envoy, connect = "X-Envoy-Expected-Rq-Timeout-Ms", "Connect-Timeout-Ms"
+	const minute = 60_000
+	addr := backend(t, echo)
+	says := func(ms int) string { return fmt.Sprintf("%s: %d", envoy, ms) }
+	ago := fmt.Sprintf("X-Request-Start: t=%d", time.Now().Add(-8*time.Second).UnixMilli())
+	for _, c := range []struct {
+		name     string
+		change   func(*Config)
+		upstream func(*config.Upstream)
+		sent     []string
+		header   string
+		from, to int
+	}{
+		{"as it came", nil, nil, []string{says(2 * minute)}, envoy, minute, 2 * minute},
+		{"less the margin", func(c *Config) { c.HopMargin = 50 * time.Second }, nil, []string{says(minute)}, envoy, 0, minute / 2},
+		{"capped", func(c *Config) { c.DeadlineCap = 30 * time.Second }, nil, []string{says(2 * minute)}, envoy, 0, minute / 2},
+		{"of who may say more", func(c *Config) { c.DeadlineCap, c.TrustDeadline = 30*time.Second, loopback }, nil, []string{says(2 * minute)}, envoy, minute, 2 * minute},
+		{"of another who may", func(c *Config) {
+			c.DeadlineCap, c.TrustDeadline = 30*time.Second, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+		}, nil, []string{says(2 * minute)}, envoy, 0, minute / 2},
+		{"in a header of the class", func(c *Config) { c.DeadlineHeaders = []config.DeadlineHeader{{Name: "X-Left", Format: "s"}} }, nil, []string{"X-Left: 120"}, "X-Left", 60, 119},
+		{"after a stamp of a proxy that is trusted", func(c *Config) { c.TrustedProxies = loopback }, nil, []string{says(15_000), ago}, envoy, 0, 7_000},
+		{"after a stamp of anybody", nil, nil, []string{says(15_000), ago}, envoy, 8_000, 15_000},
+		{"by default in Envoy's", func(c *Config) { c.Deadline = 2 * time.Minute }, nil, nil, envoy, minute, 2 * minute},
+		{"in the upstream's own", func(c *Config) { c.Deadline = 2 * time.Minute }, func(u *config.Upstream) { u.Forward = connect }, nil, connect, minute, 2 * minute},
+		{"in none", func(c *Config) { c.Deadline = 2 * time.Minute }, func(u *config.Upstream) { u.Forward = "none" }, nil, envoy, -1, -1},
+		{"in the caller's", nil, func(u *config.Upstream) { u.Forward = connect }, []string{says(2 * minute)}, envoy, minute, 2 * minute},
+		{"in the upstream's alone", nil, func(u *config.Upstream) { u.Forward, u.ForwardOnly = connect, true }, []string{says(2 * minute)}, connect, minute, 2 * minute},
+		{"not in the caller's then", nil, func(u *config.Upstream) { u.Forward, u.ForwardOnly = connect, true }, []string{says(2 * minute)}, envoy, -1, -1},
+	} {
+		w := start(t, addr, func(cc *Config, _ *goodput.Config) {
+			if c.change != nil {
+				c.change(cc)
+			}
+		})
+		if c.upstream != nil {
+			w.beforeUpstream(c.upstream)
+		}
+		if got := w.left(c.header, c.sent...); got < c.from || got > c.to {
+			t.Errorf("%s: %s says %d, want %d to %d", c.name, c.header, got, c.from, c.to)
+		}
+	}
+}
+
+// How many connections may be upgraded is of the class.
+func TestUpgradesAreOfTheClass(t *testing.T) {
+	up := switching(t, func(_ *net.TCPConn, in *bufio.Reader) { io.Copy(io.Discard, in) }) // to the end of the test
+	w := start(t, up, func(c *Config, _ *goodput.Config) { c.MaxUpgraded = 1 })
+	w.upgrade("echo", "")
+	res, _ := w.answer(w.raw(upgradeTo("echo")))
+	if res.StatusCode != http.StatusServiceUnavailable || w.proxy.Door().UpgradedRefused != 1 {
+		t.Errorf("%s; %+v", res.Status, w.proxy.Door())
+	}
+}
+
+// Who finds no server waits for as long as the upstream says, or as requests of the class wait
+// at all, and is then refused because of it. The other bound is an hour.
+func TestAbsenceIsOfTheUpstream(t *testing.T) {
+	for name, c := range map[string]struct{ absence, objective time.Duration }{
+		"of the upstream": {50 * time.Millisecond, time.Hour},
+		"of the class":    {time.Hour, 200 * time.Millisecond},
+	} {
+		w := start(t, closedPort(t), func(_ *Config, lc *goodput.Config) { lc.Limit, lc.Objective = limit.Fixed(1), c.objective })
+		w.beforeUpstream(func(u *config.Upstream) {
+			u.MaxAbsence, u.Failures = c.absence, 1
+			u.Health = &config.Health{Path: "/", Interval: time.Hour, Timeout: time.Second, Fall: 1, Rise: 1}
+		})
+		for i := range 2 { // the first finds out
+			res, body := w.get(w.h1, "/")
+			if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Goodput-Rejected") != "unavailable" {
+				t.Errorf("%s, %d: %s %q", name, i, res.Status, body)
+			}
+		}
+		w.settle(name+": the second waited", func(s goodput.Stats) bool { return s.Outcomes[goodput.Rejected] == 1 })
+	}
+}
