@@ -306,6 +306,35 @@ func TestHealthChecks(t *testing.T) {
 	})
 }
 
+// Fall and Rise are answers in a row: one of the other kind between them begins anew.
+func TestChecksInARow(t *testing.T) {
+	play(t, 1, func(u *config.Upstream) {
+		u.Health = &config.Health{Path: "/", Interval: time.Second, Timeout: time.Second, Fall: 2, Rise: 3}
+	}, func(w *world) {
+		const answers, states = "xoxxooxooo", "wwwwoooooow" // o is well; w: so it was taken for at that check
+		var mu sync.Mutex
+		got, at := "", 0
+		w.hosts["a"].handler = http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			if at < len(states) {
+				got += map[bool]string{true: "w", false: "o"}[w.stats(0).Well]
+			}
+			if at < len(answers) && answers[at] == 'x' {
+				rw.WriteHeader(http.StatusInternalServerError)
+			}
+			at++
+		})
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		if got != states {
+			t.Errorf("it was taken for %s, want %s", got, states)
+		}
+	})
+}
+
 // While no server is well a request fails at once, as not executed, with why.
 func TestAbsentIsAtOnce(t *testing.T) {
 	play(t, 2, nil, func(w *world) {
