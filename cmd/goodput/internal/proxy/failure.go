@@ -101,7 +101,6 @@ func say(w http.ResponseWriter, r *http.Request, status int, grpc, text string) 
 	h.Set("Content-Type", kind)
 	h.Set("Grpc-Status", grpc)
 	h.Set("Grpc-Message", "goodput: "+text) // printable ASCII without %: nothing to encode
-	h.Set("Grpc-Retry-Pushback-Ms", "-1")
 	w.WriteHeader(http.StatusOK)
 }
 

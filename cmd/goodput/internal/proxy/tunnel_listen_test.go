@@ -169,10 +169,10 @@ func TestConnectionsWaitInTheAcceptQueue(t *testing.T) {
 // served as ever; when it is over nobody is held back.
 func TestOverloadHoldsBackAccepts(t *testing.T) {
 	up := backend(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		time.Sleep(20 * time.Millisecond) // wall clock: the work
+		time.Sleep(50 * time.Millisecond) // wall clock: the work, so slow that a busy machine offers more
 	}))
 	w := start(t, up, func(_ *Config, lc *goodput.Config) {
-		lc.Limit, lc.Objective, lc.Service = limit.Fixed(1), 200*time.Millisecond, 20*time.Millisecond
+		lc.Limit, lc.Objective, lc.Service = limit.Fixed(1), 400*time.Millisecond, 50*time.Millisecond
 	})
 	l := w.behind(func(l *config.Listener) { l.PauseAccepts = 50 * time.Millisecond })
 	ctx, cancel := context.WithCancel(t.Context())
@@ -182,7 +182,7 @@ func TestOverloadHoldsBackAccepts(t *testing.T) {
 	all.Go(func() { listeners.Watch(ctx, w.proxy.Overloaded, l) })
 	loading, unload := context.WithCancel(ctx)
 	var load sync.WaitGroup
-	for range 40 { // as many as 50/s can serve in 800 ms, of which a queue holds a fourth
+	for range 40 { // as many as 20/s can serve in 2 s, of which a queue holds a tenth
 		load.Go(func() {
 			for loading.Err() == nil {
 				if res, err := w.h1.Get("http://" + l.Addr().String()); err == nil {
