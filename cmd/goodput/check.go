@@ -19,7 +19,7 @@ type checkCmd struct {
 
 // Help is what kong prints below the one line.
 func (checkCmd) Help() string {
-	return `Everything that is wrong with a policy file, at once and each with its line; and if nothing is: what listens, which class takes which requests, its limit, the depth of its queue with the arithmetic, and what may be wrong all the same. Certificates that the file names are read as well.
+	return `Everything that is wrong with a policy file, at once and each with its line; and if nothing is: what listens, which class takes which requests, its limit, the depth of its queue with the arithmetic, and what may be wrong all the same. Certificates that the file names, relative to the working directory, are read as well. goodput schema --format text has every key.
 
   goodput check policy.yaml
   goodput check --format json policy.yaml

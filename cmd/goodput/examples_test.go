@@ -76,6 +76,10 @@ func TestExamplesFitTheSchema(t *testing.T) {
 		t.Fatalf("exit %d, %s", code, stderr.String())
 	}
 	golden(t, examples+"goodput.schema.json", stdout.String())
+	var text bytes.Buffer
+	if code := run([]string{"schema", "--format", "text"}, &text, &stderr); code != exitOK || text.String() != config.Reference() {
+		t.Errorf("exit %d, %s\n%s", code, stderr.String(), text.String())
+	}
 	var s jsonschema.Schema
 	if err := json.Unmarshal(stdout.Bytes(), &s); err != nil {
 		t.Fatal(err)

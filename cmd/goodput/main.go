@@ -44,7 +44,7 @@ type program struct {
 	Simulate simulateCmd `cmd:"" help:"Play scenarios through the same code in virtual time, beside what others do."`
 	Replay   replayCmd   `cmd:"" help:"Play the arrivals of access logs through policies: what yesterday would have been."`
 	Check    checkCmd    `cmd:"" help:"Say what is wrong with policy files, and what they come to: the depths, with their arithmetic."`
-	Schema   schemaCmd   `cmd:"" help:"Print the JSON schema of policy files, for editors."`
+	Schema   schemaCmd   `cmd:"" help:"Print every key of a policy file: as text, or as a JSON schema for editors."`
 	Version  versionCmd  `cmd:"" help:"Print version, revision and Go version."`
 }
 

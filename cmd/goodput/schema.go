@@ -7,12 +7,18 @@ import (
 	"github.com/goodput/goodput/cmd/goodput/internal/config"
 )
 
-// schemaCmd prints the JSON schema of policy files.
-type schemaCmd struct{}
+// schemaCmd prints what a policy file looks like: for editors, or for a reader.
+type schemaCmd struct {
+	Format string `env:"-" placeholder:"FORMAT" enum:"json,text" default:"json" help:"json, the schema for editors, or text, every key for a reader (${default})."`
+}
 
 // Help is what kong prints below the one line.
 func (schemaCmd) Help() string {
-	return `With it an editor completes the keys of a policy file and shows what they mean:
+	return `Every key of a policy file, indented as it is there, with its meaning, unit, range and default:
+
+  goodput schema --format text
+
+As a JSON schema, with which an editor completes the keys and shows what they mean:
 
   goodput schema > goodput.schema.json
 
@@ -24,7 +30,11 @@ What contradicts what, goodput check alone says.`
 }
 
 // Run prints it.
-func (schemaCmd) Run(stdout io.Writer) error {
+func (c *schemaCmd) Run(stdout io.Writer) error {
+	if c.Format == "text" {
+		_, err := io.WriteString(stdout, config.Reference())
+		return err
+	}
 	e := json.NewEncoder(stdout)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")

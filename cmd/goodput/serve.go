@@ -27,19 +27,19 @@ import (
 // serveCmd protects a service.
 type serveCmd struct {
 	Config    string        `short:"c" placeholder:"FILE" help:"A policy file, which has all that the flags of a policy say and more: several services, classes of requests, tenants. SIGHUP and POST /-/reload on --admin read it again."`
-	Upstream  string        `placeholder:"URL" help:"The service to protect: http://, https:// or h2c://. Required without --config."`
+	Upstream  string        `placeholder:"URL" help:"The service to protect: http://, https:// or h2c://; a path, as in http://host/app, is put before that of a request. Required without --config."`
 	Limit     policy.Limit  `placeholder:"LIMIT" default:"auto" help:"Requests that the service runs at once: auto finds how many it can, auto:min=10,max=200 does so within bounds, auto:shared=true where others send to the service as well, 60 is a number that you know (${default}). See above for when to give one."`
 	Objective flags.Span    `placeholder:"DURATION" default:"1s" help:"Latency that 99% of the admitted requests must meet, waiting included. It sizes the queue (${default})."`
 	Listen    flags.Address `placeholder:"ADDRESS" default:":8080" help:"Where clients connect, in HTTP/1.1 or HTTP/2 without TLS (${default})."`
 	Admin     flags.Address `placeholder:"ADDRESS" default:"127.0.0.1:8431" help:"Where probes, metrics and state are, or off (${default})."`
 
 	Service        flags.Span      `placeholder:"DURATION" help:"Mean service time, if known; a measured one far from it is flagged."`
-	Deadline       flags.Span      `placeholder:"DURATION" help:"Deadline of requests that bring none; without it they have none."`
-	DeadlineCap    flags.Span      `placeholder:"DURATION" help:"Longest deadline that a request may bring."`
+	Deadline       flags.Span      `placeholder:"DURATION" help:"Deadline of requests that bring none; without it they have --deadline-cap, or none."`
+	DeadlineCap    flags.Span      `placeholder:"DURATION" help:"The longest deadline there is; a request that brings none has this one."`
 	MaxQueueBytes  flags.Size      `placeholder:"SIZE" default:"64MiB" help:"Bytes of request bodies that may wait in memory (${default})."`
 	MaxWaiting     flags.Count     `placeholder:"N" default:"65536" help:"Requests that may wait, whatever the derived depth (${default})."`
 	Observe        bool            `help:"Decide and count, but refuse nothing and let nobody wait. Give a number as --limit: auto stays where it begins."`
-	TrustedProxies []flags.Network `placeholder:"RANGE" help:"Peers whose X-Forwarded-* headers are kept; everybody else's are dropped."`
+	TrustedProxies []flags.Network `placeholder:"RANGE" help:"Peers whose X-Forwarded-*, X-Real-IP and Forwarded headers are kept, and whose X-Request-Start counts; those of everybody else are replaced, so behind nginx or an ingress say where it is."`
 	Finish         flags.Pause     `placeholder:"DURATION" default:"0s" help:"For a service that does not notice when it is hung up on: how long a request whose client has left, or whose deadline has passed, keeps its slot until the service has answered. 0s frees it at once (${default})."`
 	DrainDelay     flags.Pause     `placeholder:"DURATION" default:"0s" help:"After SIGTERM, keep accepting for so long: the time a balancer needs to notice, and a third more, as HTTP/2 is told in the last quarter (${default})."`
 	DrainTimeout   flags.Span      `placeholder:"DURATION" default:"25s" help:"After that, let waiting and running requests end for so long; what is cut then makes the exit code 1. WebSockets are told to go at its beginning, and have 5s to (${default})."`

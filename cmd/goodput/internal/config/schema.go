@@ -33,9 +33,9 @@ func Schema() *jsonschema.Schema {
 		append([]keys.Key{
 			{Name: "version", Value: keys.Whole("Of the format.", 1, 1)},
 			{Name: "listen", Value: keys.Default(keys.Several("Where clients connect: an address, an address with what there is beside it, or a list of them. A change needs a restart.", maxListeners, keys.Ref("listener", "")), DefaultListen)},
-			{Name: "upstream", Value: keys.Ref("upstream", "The service behind, if there is one: where it listens.")},
+			{Name: "upstream", Value: keys.Ref("upstream", "The service behind, if there is one: it, or upstreams, is needed.")},
 			{Name: "upstreams", Value: upstreamsSchema()},
-			{Name: "trusted_proxies", Value: keys.List("Peers that are believed: their X-Forwarded-* headers are kept, and headers that say tenant, priority, cost or size count. Addresses and ranges, such as 10.0.0.0/8.", maxProxies, keys.Text("", ""))},
+			{Name: "trusted_proxies", Value: keys.List("Peers that are believed: addresses and ranges, such as 10.0.0.0/8. Their X-Forwarded-*, X-Real-IP and Forwarded are kept, X-Request-Start counts as time already spent, and headers that say tenant, user, priority, cost or size count. From anybody else those of an edge are replaced, so behind nginx or an ingress name it here. Without it nobody.", maxProxies, keys.Text("", ""))},
 			{Name: "processes", Value: keys.Default(keys.Whole("How many processes run this file before the same servers. Each has the limits for itself; it is what goodput check multiplies by.", 1, MaxProcesses), 1)},
 			{Name: "defaults", Value: keys.Object("What each class has unless it says otherwise.", 0, part()...)},
 			{Name: "classes", Value: keys.List("Kinds of requests with a limit and a queue each, asked in this order; the last has no match and takes what is left.", maxClasses, classSchema())},
@@ -58,7 +58,7 @@ func listenerSchema() *jsonschema.Schema {
 	address := "host:port, :port, or unix: with the path of a socket."
 	return keys.Either("", keys.String("Where: "+address, `:`), keys.Object("A listener.", 1,
 		keys.Key{Name: "address", Value: keys.String("Where: "+address, `:`)},
-		keys.Key{Name: "tls", Value: keys.Object("Files in PEM, read again with each reload. Without it there is no TLS.", 2,
+		keys.Key{Name: "tls", Value: keys.Object("Files in PEM, relative to the working directory, read again with each reload. Without it there is no TLS.", 2,
 			keys.Key{Name: "cert", Value: keys.Text("Certificate, with what is between it and the root.", "")},
 			keys.Key{Name: "key", Value: keys.Text("Its private key.", "")},
 			keys.Key{Name: "client_ca", Value: keys.Text("Authorities for the certificates of clients, which every client then has to show. Without it none is asked for.", "")},
@@ -81,33 +81,34 @@ func upstreamsSchema() *jsonschema.Schema {
 }
 
 func upstreamSchema() *jsonschema.Schema {
-	url := func() *jsonschema.Schema {
-		return keys.String("Where it listens: http://, https:// or h2c://.", `^ *(http|https|h2c):[/][/]`)
+	url := func(about string) *jsonschema.Schema {
+		return keys.String(about, `^ *(http|https|h2c):[/][/]`)
 	}
 	server := func() *jsonschema.Schema {
-		return keys.Either("", url(), keys.Object("A server.", 1,
-			keys.Key{Name: "url", Value: url()},
+		return keys.Either("", url(""), keys.Object("A server.", 1,
+			keys.Key{Name: "url", Value: url("Where it listens: http://, https:// or h2c://.")},
 			keys.Key{Name: "limit", Value: keys.Whole("Requests that it runs at once, of all classes together. Where each server says one, what the classes have together may not be above their sum.", 1, limit.Max)},
 		))
 	}
 	servers := func() *jsonschema.Schema {
 		return keys.List("Its servers: one queue, and the next free slot of any that is well takes the next request.", maxServers, server())
 	}
-	return keys.Either("A service: a URL, a list of servers, or servers with how they are watched.", url(), servers(), keys.Object("", 1,
-		keys.Key{Name: "servers", Value: keys.Either("", servers(), server())},
-		keys.Key{Name: "health", Value: keys.Either("How a server is asked whether it is well: a path, or a path with how often. Without it one that failed is tried by connecting to it.", keys.String("", pathPattern), keys.Object("", 1,
-			keys.Key{Name: "path", Value: keys.String("Of the question; any answer of 200 to 399 is well.", pathPattern)},
-			keys.Key{Name: "interval", Value: keys.Default(keys.Duration("Between two questions.", minInterval, maxInterval), "2s")},
-			keys.Key{Name: "timeout", Value: keys.Default(keys.Duration("For the answer, at most the interval.", shortest, maxInterval), "1s")},
-			keys.Key{Name: "fall", Value: keys.Default(keys.Whole("Bad answers in a row after which it is not well.", 1, maxInARow), DefaultFall)},
-			keys.Key{Name: "rise", Value: keys.Default(keys.Whole("Good answers in a row after which it is.", 1, maxInARow), DefaultRise)},
-		))},
-		keys.Key{Name: "failures", Value: keys.Default(keys.Whole("Requests in a row without an answer after which a server is not well. A refusal is an answer.", 1, maxFailures), DefaultFailures)},
-		keys.Key{Name: "slow_start", Value: keys.Default(keys.Duration("How long a server that is back takes to have all of its share.", 0, maxSlowStart), "5s")},
-		keys.Key{Name: "max_absence", Value: keys.Default(keys.Duration("How long a request may wait while no server is well.", shortest, longest), "1s")},
-		keys.Key{Name: "forward", Value: keys.String("Header that tells the service how much time is left of a request whose caller used none: expect-within, grpc-timeout, connect-timeout-ms, x-envoy-expected-rq-timeout-ms, or none. Without it X-Envoy-Expected-Rq-Timeout-Ms, and Grpc-Timeout for gRPC.", `^(?i:`+strings.Join(forwards, "|")+`)$`)},
-		keys.Key{Name: "forward_only", Value: keys.Bool("Forward takes the place of the header that the caller used, and is not beside it.")},
-	))
+	return keys.Either("A service: a URL, a list of servers, or servers with how they are watched.",
+		url("Where it listens: http://, https:// or h2c://; a path, as in http://host/app, is put before that of a request. gRPC is sent as HTTP/2 to http:// too, and an upgrade as HTTP/1.1 to each."), servers(), keys.Object("", 1,
+			keys.Key{Name: "servers", Value: keys.Either("", servers(), server())},
+			keys.Key{Name: "health", Value: keys.Either("How a server is asked whether it is well: a path, or a path with how often. Without it one that failed is tried by connecting to it.", keys.String("", pathPattern), keys.Object("", 1,
+				keys.Key{Name: "path", Value: keys.String("Of the question; any answer of 200 to 399 is well.", pathPattern)},
+				keys.Key{Name: "interval", Value: keys.Default(keys.Duration("Between two questions.", minInterval, maxInterval), "2s")},
+				keys.Key{Name: "timeout", Value: keys.Default(keys.Duration("For the answer, at most the interval.", shortest, maxInterval), "1s")},
+				keys.Key{Name: "fall", Value: keys.Default(keys.Whole("Bad answers in a row after which it is not well.", 1, maxInARow), DefaultFall)},
+				keys.Key{Name: "rise", Value: keys.Default(keys.Whole("Good answers in a row after which it is.", 1, maxInARow), DefaultRise)},
+			))},
+			keys.Key{Name: "failures", Value: keys.Default(keys.Whole("Requests in a row without an answer after which a server is not well. A refusal is an answer.", 1, maxFailures), DefaultFailures)},
+			keys.Key{Name: "slow_start", Value: keys.Default(keys.Duration("How long a server that is back takes to have all of its share.", 0, maxSlowStart), "5s")},
+			keys.Key{Name: "max_absence", Value: keys.Default(keys.Duration("How long a request may wait while no server is well; max_wait, which is the objective unless said otherwise, bounds it as any wait.", shortest, longest), "1s")},
+			keys.Key{Name: "forward", Value: keys.String("Header that tells the service how much time is left of a request whose caller used none, beside X-Request-Start, which says when it arrived: expect-within, grpc-timeout, connect-timeout-ms, x-envoy-expected-rq-timeout-ms, or none. Without it X-Envoy-Expected-Rq-Timeout-Ms, and Grpc-Timeout for gRPC.", `^(?i:`+strings.Join(forwards, "|")+`)$`)},
+			keys.Key{Name: "forward_only", Value: keys.Bool("Forward takes the place of the header that the caller used, and is not beside it.")},
+		))
 }
 
 func classSchema() *jsonschema.Schema {
@@ -152,12 +153,12 @@ func partKeys() []keys.Key {
 		keys.Key{Name: "tenant", Value: keys.Ref("key", "Who sends a request. Who is told apart has an equal share of the limit, unless tenants says otherwise.")},
 		keys.Key{Name: "user", Value: keys.Ref("key", "For whom it is: in an overload the same users are refused everywhere.")},
 		keys.Key{Name: "priority", Value: keys.Default(keys.Either("Who goes first, and who is refused first.", keys.Word("", priorities...), keys.Object("", 1,
-			keys.Key{Name: "header", Value: keys.Text("That says it, from trusted_proxies.", tokenPattern)},
-			keys.Key{Name: "default", Value: keys.Word("Without the header.", priorities...)},
+			keys.Key{Name: "header", Value: keys.Text("That says it, in one of these words, from trusted_proxies.", tokenPattern)},
+			keys.Key{Name: "default", Value: keys.Default(keys.Word("Without the header, from anybody else, and of another word.", priorities...), priorities[1])},
 		)), priorities[1])},
 		keys.Key{Name: "cost", Value: keys.Default(amountSchema("Units of the limit that a request holds while it runs.", limit.Max), 1)},
 		keys.Key{Name: "size", Value: amountSchema("Amount of work, such as tokens or rows: it scales the service time that is expected. Without it the cost.", maxSize)},
-		keys.Key{Name: "probes", Value: keys.List("Paths of health probes, beside those of Kubernetes and of balancers: they are neither limited nor counted.", maxProbes, keys.String("", matchPattern))},
+		keys.Key{Name: "probes", Value: keys.List("Paths of health probes that are neither limited nor counted, beside those that need no word here: GET or HEAD of /livez, /readyz, /healthz and /health, the probes of Kubernetes and of Google's balancers by their user agent, and gRPC's health service.", maxProbes, keys.String("", matchPattern))},
 		keys.Key{Name: "overload_status", Value: keys.Default(&jsonschema.Schema{Enum: []any{503, 429}, Description: "What a request is answered that found no place: 503, or 429 for clients that take 503 for a broken server."}, 503)},
 		keys.Key{Name: "markers", Value: keys.Several("What refusals carry beside Goodput-Rejected, for the retries of other systems.", len(markers), keys.Word("", markers...))},
 		keys.Key{Name: "server_timing", Value: keys.Bool("Every answer says in Server-Timing how long its request has waited.")},
@@ -174,7 +175,7 @@ func partKeys() []keys.Key {
 func keySchema() *jsonschema.Schema {
 	return keys.Either("address, the network of the client behind trusted proxies; tls, the name in its certificate; a header, from trusted_proxies; or none.",
 		keys.Word("", "none", "address", "tls"),
-		keys.Object("", 1, keys.Key{Name: "header", Value: keys.Text("That says it, from trusted_proxies.", tokenPattern)}),
+		keys.Object("", 1, keys.Key{Name: "header", Value: keys.Text("That says it: an id, not a secret, since it is shown to operators. A request without it, or from anybody but trusted_proxies, is of nobody: with tenants, one of the others.", tokenPattern)}),
 		keys.Object("", 1, keys.Key{Name: "address", Value: keys.Object("Bits of the network.", 0,
 			keys.Key{Name: "v4", Value: keys.Default(keys.Whole("Of an IPv4 address.", 1, 32), 32)},
 			keys.Key{Name: "v6", Value: keys.Default(keys.Whole("Of an IPv6 address.", 1, 128), 64)},
@@ -185,7 +186,7 @@ func keySchema() *jsonschema.Schema {
 func amountSchema(about string, most int64) *jsonschema.Schema {
 	last := func() []keys.Key {
 		return []keys.Key{
-			{Name: "default", Value: keys.Whole("Where there is nothing else to go by.", 1, most)},
+			{Name: "default", Value: keys.Whole("Without the header, from anybody else, and where there is nothing else to go by.", 1, most)},
 			{Name: "max", Value: keys.Whole("More counts as that.", 1, most)},
 		}
 	}
