@@ -8,6 +8,7 @@ import (
 	"github.com/goodput/goodput"
 	"github.com/goodput/goodput/cmd/goodput/internal/policy"
 	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
+	"github.com/goodput/goodput/limit"
 )
 
 // A Description is what a configuration comes to, for a person or, by its tags, for a
@@ -45,6 +46,7 @@ type ClassDescription struct {
 	Work       string  `json:"work,omitempty"` // who sends a request, and how much it is, in words
 
 	deadlines string
+	depth     []string // the derivation in lines
 }
 
 // Describe says what c comes to.
@@ -83,8 +85,25 @@ func (c *Class) describe() ClassDescription {
 	if c.Mode == Request {
 		d.Depth, d.Derivation, d.Reachable = &from.Depth, from.String(), &from.Reachable
 		d.Objective, d.Percentile = from.Objective.Seconds(), from.Percentile
+		d.depth = c.depth(from)
 	}
 	return d
+}
+
+// depth is how many may wait, and why. While the limit is searched that is for what it may
+// become meanwhile, which says little to a reader: so beside it is what is right once the
+// number that it begins with turns out to be the one.
+func (c *Class) depth(from goodput.Derivation) []string {
+	found := *c
+	found.Limiter.Limit = limit.Fixed(from.Limit)
+	if from.Growth <= 1 || found.Limiter.Validate() != nil {
+		return []string{from.String()}
+	}
+	then := found.Derivation()
+	return []string{
+		fmt.Sprintf("%d at first, while the limit is searched: by the time they are served it may have grown, on average to %.3g times %d", from.Depth, from.Growth, from.Limit),
+		fmt.Sprintf("%d at %d, if that is what is found: %v", then.Depth, from.Limit, then),
+	}
 }
 
 // Text writes d in lines.
@@ -123,8 +142,8 @@ func (c *ClassDescription) text(b *strings.Builder) {
 	if c.Observe {
 		b.WriteString("    observe   nothing is refused\n")
 	}
-	if c.Derivation != "" {
-		fmt.Fprintf(b, "    depth     %s\n", c.Derivation)
+	if len(c.depth) > 0 {
+		fmt.Fprintf(b, "    depth     %s\n", strings.Join(c.depth, "\n              "))
 	}
 	if c.deadlines != "" {
 		fmt.Fprintf(b, "    deadline  %s\n", c.deadlines)

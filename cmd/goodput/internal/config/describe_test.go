@@ -47,3 +47,28 @@ func TestDescribe(t *testing.T) {
 		}
 	}
 }
+
+// While the limit is searched, what is derived is said beside what it becomes: that of the
+// number with which it begins. Programs read the arithmetic that is in force.
+func TestDepthOfALimitThatIsSearched(t *testing.T) {
+	describe := func(limit string) (ClassDescription, string) {
+		cfg, err := Read("f", []byte(head+"objective: 400ms\nservice: 50ms\ntenant: address\ntenants: [{id: a, max_in_use: 30}]\nlimit: "+limit+"\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := cfg.Describe()
+		var b strings.Builder
+		if err := d.Text(&b); err != nil {
+			t.Fatal(err)
+		}
+		return d.Classes[0], b.String()
+	}
+	auto, text := describe("auto")
+	number, _ := describe("20")
+	if number.Derivation == "" || !strings.Contains(text, "\n              66 at 20, if that is what is found: "+number.Derivation+"\n") {
+		t.Errorf("%s\nwant\n%s", text, number.Derivation)
+	}
+	if *auto.Depth <= *number.Depth || !strings.Contains(auto.Derivation, "while the limit is searched") || strings.Contains(text, auto.Derivation) {
+		t.Errorf("%+v\n%s", auto, text)
+	}
+}
