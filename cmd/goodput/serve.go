@@ -102,13 +102,13 @@ func (c *serveCmd) Validate() error {
 	if err != nil {
 		return fmt.Errorf("--%w", err) // --upstream "..." has no scheme
 	}
-	if c.DeadlineCap != 0 && c.Deadline > c.DeadlineCap {
-		return fmt.Errorf("--deadline %v is longer than --deadline-cap %v: no request may have it", c.Deadline.Duration(), c.DeadlineCap.Duration())
-	}
 	if c.Listen == flags.Off {
 		return errors.New("--listen off: a proxy needs an address to listen on, such as :8080")
 	}
 	c.upstream = u
+	if err := c.config().Contradiction(func(key string) string { return "--" + strings.ReplaceAll(key, "_", "-") }); err != nil {
+		return err
+	}
 	return c.limiter().Validate()
 }
 

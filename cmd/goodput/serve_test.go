@@ -64,8 +64,8 @@ func TestServeFlags(t *testing.T) {
 		check func(*testing.T, *process)
 	}{
 		{"--deadline 100ms", expires("", "")},
-		{"--deadline-cap 100ms", expires("X-Envoy-Expected-Rq-Timeout-Ms", "3600000")},
-		{"--deadline-cap 100ms", expires("", "")},
+		{"--objective 100ms --deadline-cap 100ms", expires("X-Envoy-Expected-Rq-Timeout-Ms", "3600000")},
+		{"--objective 100ms --deadline-cap 100ms", expires("", "")},
 		{"--max-queue-bytes 1MiB", func(t *testing.T, p *process) {
 			if got := p.state().WaitingBytesLimit; got != 1<<20 {
 				t.Errorf("%d bytes may wait", got)

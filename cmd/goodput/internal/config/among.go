@@ -92,7 +92,7 @@ func (r *reader) circles() {
 				if l.Network != "tcp" || !l.reaches(s.URL) {
 					continue
 				}
-				r.behind[i].Clash(r.root.Get("listen"), "server %s is where we listen ourselves, %s: each request would come in again, until none can", s.URL.Redacted(), l.Address)
+				r.behind[i].Clash(r.root.Get("listen"), "server %s is where we listen ourselves, %s: "+whyNotOurselves, s.URL.Redacted(), l.Address)
 			}
 		}
 	}

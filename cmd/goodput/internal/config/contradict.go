@@ -59,10 +59,16 @@ func (k *classAt) said(key string, d time.Duration) string {
 	return strictyaml.Short(d)
 }
 
+// What is wrong with an objective that nobody waits for, and with a service that is ourselves.
+const (
+	whyNotBeyondCap = "whoever would be late for the objective is gone by then"
+	whyNotOurselves = "each request would come in again, until none can"
+)
+
 func (k *classAt) times() {
 	objective, longest := k.Limiter.Objective, k.DeadlineCap
 	if longest != 0 && objective > longest && k.Mode == Request {
-		k.clash([]string{"objective", "deadline_cap"}, "objective %s is longer than deadline_cap %s: whoever would be late for the objective is gone by then",
+		k.clash([]string{"objective", "deadline_cap"}, "objective %s is longer than deadline_cap %s: "+whyNotBeyondCap,
 			k.said("objective", objective), strictyaml.Short(longest))
 	}
 	for _, t := range []struct {

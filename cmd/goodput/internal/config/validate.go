@@ -3,7 +3,36 @@ package config
 import (
 	"errors"
 	"fmt"
+
+	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
 )
+
+// Contradiction returns one sentence about two settings that contradict each other, or nil, for
+// a Config that flags describe: what a file is refused for. flag is how a key is called there.
+func (c *Config) Contradiction(flag func(key string) string) error {
+	for i := range c.Classes {
+		k := &c.Classes[i]
+		longest := strictyaml.Short(k.DeadlineCap)
+		switch {
+		case k.DeadlineCap == 0:
+		case k.Deadline > k.DeadlineCap:
+			return fmt.Errorf("%s %s is longer than %s %s: no request may have it", flag("deadline"), strictyaml.Short(k.Deadline), flag("deadline_cap"), longest)
+		case k.Limiter.Objective > k.DeadlineCap:
+			return fmt.Errorf("%s %s is longer than %s %s: "+whyNotBeyondCap, flag("objective"), strictyaml.Short(k.Limiter.Objective), flag("deadline_cap"), longest)
+		}
+	}
+	for i := range c.Listeners {
+		l := &c.Listeners[i]
+		for _, u := range c.Upstreams {
+			for _, s := range u.Servers {
+				if l.Network == "tcp" && l.reaches(s.URL) {
+					return fmt.Errorf("%s %s is where we listen ourselves, %s %s: "+whyNotOurselves, flag("upstream"), s.URL.Redacted(), flag("listen"), l.Address)
+				}
+			}
+		}
+	}
+	return nil
+}
 
 // Validate returns one sentence about what is missing, or nil. It is for those that
 // make a Config themselves: Read says more, and where.
