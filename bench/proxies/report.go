@@ -235,7 +235,7 @@ func (r *Report) Runs(contestant string, load float64) (runs []*Overload) {
 }
 
 // goodputs judges each overload: what is answered within the objective, of what could be,
-// by each of our two against the best of the rivals in the same round, and against capacity.
+// by each of our two against the best of the rivals, round by round, and against capacity.
 func (r *Report) goodputs() (all []Number) {
 	for _, load := range r.Loads() {
 		for _, ours := range []string{Goodput, Auto} {
@@ -248,14 +248,13 @@ func (r *Report) goodputs() (all []Number) {
 }
 
 func (r *Report) goodput(load float64, name string) (all []Number) {
+	best := r.best(load)
 	var ratios, ours []float64
-	best, bestOf := "", 0.0
 	for _, o := range r.Runs(name, load) {
 		ours = append(ours, o.Quick)
-		if rival := r.best(o); rival != nil && rival.Quick > 0 {
-			ratios = append(ratios, o.Quick/rival.Quick)
-			if rival.Quick > bestOf {
-				best, bestOf = rival.Contestant, rival.Quick
+		for _, rival := range r.Runs(best, load) {
+			if rival.Round == o.Round && rival.Quick > 0 {
+				ratios = append(ratios, o.Quick/rival.Quick)
 			}
 		}
 	}
@@ -263,7 +262,7 @@ func (r *Report) goodput(load float64, name string) (all []Number) {
 		all = append(all, Number{
 			What:   fmt.Sprintf("goodput of %s at %gx, of that of the best rival", name, load),
 			Spread: SpreadOf(ratios), Bound: leastOfBest, Least: true, Void: len(ratios) == 0,
-			Note: fmt.Sprintf("%s: %.3f of capacity", best, bestOf),
+			Note: fmt.Sprintf("%s: %.3f of capacity", best, r.quick(best, load)),
 		})
 	}
 	if bound := (map[float64]float64{3: leastAt3, 10: leastAt10})[load]; bound > 0 {
@@ -275,14 +274,25 @@ func (r *Report) goodput(load float64, name string) (all []Number) {
 	return all
 }
 
-// best returns the best rival of a run, in its round; nil if there is none.
-func (r *Report) best(of *Overload) (best *Overload) {
-	for _, o := range r.Overloads {
-		if o.Load == of.Load && o.Round == of.Round && o.Void == "" && !isOurs(o.Contestant) && (best == nil || o.Quick > best.Quick) {
-			best = o
+// best returns the rival with the best median over the rounds, "" if none has a run. The best
+// of each round would be whom chance has favoured in it: 20 slots of 50 ms answer 4,800 in 12 s,
+// which vary by 1.4 %, and the best of five such is 1.7 % above their mean.
+func (r *Report) best(load float64) (best string) {
+	for _, name := range r.Contestants() {
+		if !isOurs(name) && r.quick(name, load) > r.quick(best, load) {
+			best = name
 		}
 	}
 	return best
+}
+
+// quick returns the median of what a contestant answered within the objective.
+func (r *Report) quick(contestant string, load float64) float64 {
+	var v []float64
+	for _, o := range r.Runs(contestant, load) {
+		v = append(v, o.Quick)
+	}
+	return SpreadOf(v).Median
 }
 
 // rivals reports whether a rival played load.

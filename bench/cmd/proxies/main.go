@@ -200,7 +200,7 @@ func parse(args []string) (*setup, error) {
 	f.DurationVar(&s.clock.Length, "pass", 2*time.Second, "how long a contestant runs in a pass, whole seconds, 1s to 1m")
 	f.IntVar(&s.load.Slots, "slots", 60, "of the service that is overloaded, 2 to 1,000; on two processors that do something else beside, 20")
 	loads := f.String("loads", "1.5,3,10", "comma-separated `multiples` of what the slots can do")
-	f.DurationVar(&s.load.Length, "length", 12*time.Second, "of each load, in whole half seconds, 1s to 10m")
+	f.DurationVar(&s.load.Length, "length", 12*time.Second, "of each load, in whole half seconds, 1s to 10m; 60 slots answer 14,400 in 12s, which vary by 0.8 %")
 	f.IntVar(&s.load.Rounds, "rounds", 2, "of the loads, 1 to 100")
 	f.IntVar(&s.load.Tries, "tries", 3, "of a load that was void, 1 to 100")
 	f.Uint64Var(&s.load.Seed, "seed", 1, "of arrivals and work")
