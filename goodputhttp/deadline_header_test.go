@@ -285,6 +285,21 @@ func TestValidate(t *testing.T) {
 		{&Server{ForwardOnly: true, Forward: DialectNone}, ""},
 		{&Server{Markers: 4}, "Server.Markers 4 has unknown bits: EnvoyMarkers and FinagleMarkers are known"},
 		{&Server{MaxBody: -1}, "Server.MaxBody -1 is negative: say how many bytes a body may have, or 0 for any"},
+		{&Server{Deadline: -1}, "Server.Deadline -1ns is negative: say how long a request may take that brings no deadline, or 0 for ever"},
+		{&Server{DeadlineCap: -time.Second}, "Server.DeadlineCap -1s is negative: say what the longest deadline is, or 0 for any"},
+		{&Server{Deadline: time.Minute, DeadlineCap: time.Minute}, ""},
+		{&Server{Deadline: time.Minute + 1, DeadlineCap: time.Minute}, "Server.Deadline 1m0.000000001s is longer than Server.DeadlineCap 1m0s: no request may have it"},
+		{&Server{Stream: true, Deadline: time.Minute, DeadlineCap: time.Hour}, ""},
+		{&Server{PrereadTimeout: -1}, "Server.PrereadTimeout -1ns is negative: say how long a body may take to arrive, or 0 for the default"},
+		{&Server{SlowClient: -time.Second}, "Server.SlowClient -1s is negative: say how long a client may be waited for, 0 for 10s, or PatientClient for ever"},
+		{&Server{SlowClient: PatientClient}, ""},
+		{&Server{OverloadStatus: 500}, "Server.OverloadStatus 500 is neither 503 nor 429: clients take no other for an overload"},
+		{&Server{OverloadStatus: 429}, ""},
+		{&Server{OverloadStatus: 503}, ""},
+		{&Server{MaxPreread: -2}, "Server.MaxPreread -2 is negative: say how many bytes of a body are read in advance, 0 for 1048576, or NoPreread"},
+		{&Server{MaxPreread: NoPreread}, ""},
+		{&Server{MaxBuffered: -1}, "Server.MaxBuffered -1 is negative: say how many bytes all bodies may have, or 0 for 67108864; NoPreread as MaxPreread reads none"},
+		{&Server{MaxUpgraded: -1}, "Server.MaxUpgraded -1 is negative: say how many connections may be upgraded, or 0 for 65536"},
 	} {
 		c.s.Limiter, c.s.Next = one(limiter(1, goodput.Config{})), nothing
 		got := ""

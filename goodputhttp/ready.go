@@ -37,8 +37,12 @@ func (s *Server) validate() error {
 		return fmt.Errorf("Server.ForwardOnly needs Server.Forward: name the header that takes the place of those of the caller")
 	case s.Markers&^allMarkers != 0:
 		return fmt.Errorf("Server.Markers %d has unknown bits: EnvoyMarkers and FinagleMarkers are known", s.Markers)
-	case s.MaxBody < 0:
-		return fmt.Errorf("Server.MaxBody %d is negative: say how many bytes a body may have, or 0 for any", s.MaxBody)
+	}
+	if err := s.validateTimes(); err != nil {
+		return err
+	}
+	if err := s.validateBounds(); err != nil {
+		return err
 	}
 	for i, h := range s.DeadlineHeaders {
 		if err := h.Validate(); err != nil {
@@ -49,6 +53,41 @@ func (s *Server) validate() error {
 				return fmt.Errorf("deadline header %s is there twice: say in which format it is", http.CanonicalHeaderKey(h.Name))
 			}
 		}
+	}
+	return nil
+}
+
+// validateTimes: an amount of time that is negative is a mistake, and never "none". A Stream may
+// have a Deadline and a cap: they end it, as they end any request.
+func (s *Server) validateTimes() error {
+	switch {
+	case s.Deadline < 0:
+		return fmt.Errorf("Server.Deadline %v is negative: say how long a request may take that brings no deadline, or 0 for ever", s.Deadline)
+	case s.DeadlineCap < 0:
+		return fmt.Errorf("Server.DeadlineCap %v is negative: say what the longest deadline is, or 0 for any", s.DeadlineCap)
+	case s.DeadlineCap > 0 && s.Deadline > s.DeadlineCap:
+		return fmt.Errorf("Server.Deadline %v is longer than Server.DeadlineCap %v: no request may have it", s.Deadline, s.DeadlineCap)
+	case s.PrereadTimeout < 0:
+		return fmt.Errorf("Server.PrereadTimeout %v is negative: say how long a body may take to arrive, or 0 for the default", s.PrereadTimeout)
+	case s.SlowClient < 0 && s.SlowClient != PatientClient:
+		return fmt.Errorf("Server.SlowClient %v is negative: say how long a client may be waited for, 0 for %v, or PatientClient for ever", s.SlowClient, DefaultSlowClient)
+	}
+	return nil
+}
+
+// validateBounds: what is answered, and how much of it.
+func (s *Server) validateBounds() error {
+	switch {
+	case s.OverloadStatus != 0 && s.OverloadStatus != http.StatusServiceUnavailable && s.OverloadStatus != http.StatusTooManyRequests:
+		return fmt.Errorf("Server.OverloadStatus %d is neither 503 nor 429: clients take no other for an overload", s.OverloadStatus)
+	case s.MaxBody < 0:
+		return fmt.Errorf("Server.MaxBody %d is negative: say how many bytes a body may have, or 0 for any", s.MaxBody)
+	case s.MaxPreread < 0 && s.MaxPreread != NoPreread:
+		return fmt.Errorf("Server.MaxPreread %d is negative: say how many bytes of a body are read in advance, 0 for %d, or NoPreread", s.MaxPreread, DefaultMaxPreread)
+	case s.MaxBuffered < 0:
+		return fmt.Errorf("Server.MaxBuffered %d is negative: say how many bytes all bodies may have, or 0 for %d; NoPreread as MaxPreread reads none", s.MaxBuffered, DefaultMaxBuffered)
+	case s.MaxUpgraded < 0:
+		return fmt.Errorf("Server.MaxUpgraded %d is negative: say how many connections may be upgraded, or 0 for %d", s.MaxUpgraded, DefaultMaxUpgraded)
 	}
 	return nil
 }

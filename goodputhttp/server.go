@@ -147,7 +147,8 @@ type Server struct {
 	// streams of gRPC, long downloads, WebSockets. Each holds its slot to its true end,
 	// that of an upgraded connection included, and gives no sample of any kind: the
 	// limit is on how many are open. No body is read in advance and clients may be silent
-	// (SlowClient then bounds only how long one may not take what is sent). In time is
+	// (SlowClient then bounds only how long one may not take what is sent). Deadline and
+	// DeadlineCap end one as they end any request, so leave them 0 or long. In time is
 	// whose response has begun in time. The limiter wants a fixed limit, and
 	// goodput.NoQueue or a short queue: nobody knows when a stream ends.
 	Stream bool
