@@ -188,7 +188,7 @@ func (k *classAt) stream() {
 // notConnection are keys of what admits requests one by one.
 var notConnection = append([]string{
 	"limit", "allowance", "tenants", "reserve", "exempt", "observe", "deadline", "deadline_cap", "deadline_headers", "trust_deadline", "hop_margin", "server_timing",
-	"tenant", "user", "priority", "cost", "probes", "overload_status",
+	"tenant", "user", "priority", "cost", "probes", "overload_status", "markers", "max_body", "slow_client", "finish",
 }, notStream...)
 
 func (r *reader) connection(k *classAt) {
