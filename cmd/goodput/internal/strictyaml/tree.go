@@ -53,8 +53,12 @@ func (f *File) parse(tokens token.Tokens) {
 	}()
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if syntax := (*yaml.SyntaxError)(nil); errors.As(err, &syntax) {
-		p := syntax.Token.Position
-		f.fail(position{p.Line, p.Column}, "this is not YAML: %s", plain(syntax.Message))
+		p := position{syntax.Token.Position.Line, syntax.Token.Position.Column}
+		if deeper, ok := f.tooDeep(p); ok && strings.Contains(syntax.Message, misplacedKey) {
+			f.fail(deeper, "this is not YAML: a key where none can be: it is indented deeper than the key above it, which has a value already")
+			return
+		}
+		f.fail(p, "this is not YAML: %s", plain(syntax.Message))
 		return
 	}
 	if err != nil {
@@ -82,9 +86,48 @@ func (f *File) parse(tokens token.Tokens) {
 	}
 }
 
+// misplacedKey is how the parser says that a key stands where the text of a value goes on.
+const misplacedKey = "mapping value is not allowed"
+
+// tooDeep returns where the key is that the parser took for more of the value that begins at p,
+// as text that goes on in the next line does if it is indented. The parser blames the value.
+func (f *File) tooDeep(p position) (position, bool) {
+	if p.line < 1 || p.line > len(f.lines) {
+		return p, false
+	}
+	above := f.lines[p.line-1]
+	if hasKey(above[min(max(p.column-1, 0), len(above)):]) {
+		return p, false // a: b: c
+	}
+	for i := p.line; i < len(f.lines); i++ {
+		text := strings.TrimSpace(string(f.lines[i]))
+		if text == "" || text[0] == '#' {
+			continue
+		}
+		if indent(f.lines[i]) <= indent(above) {
+			break
+		}
+		if hasKey(f.lines[i]) {
+			return position{i + 1, indent(f.lines[i]) + 1}, true
+		}
+	}
+	return p, false
+}
+
+// indent is in which column, from 0, the key of a line begins.
+func indent(line []rune) int {
+	return len(line) - len([]rune(strings.TrimLeft(string(line), " -")))
+}
+
+func hasKey(line []rune) bool {
+	text, _, _ := strings.Cut(string(line), " #") // a comment
+	text = strings.TrimRight(text, " ")
+	return strings.Contains(text, ": ") || strings.HasSuffix(text, ":")
+}
+
 // sentences translate what the parser says into what a writer did.
 var sentences = []struct{ has, say string }{
-	{"mapping value is not allowed", "a key where none can be: check the indentation, and put text that has \": \" in quotes"},
+	{misplacedKey, "a key where none can be: check the indentation, and put text that has \": \" in quotes"},
 	{"sequence end token", "the [ is not closed"},
 	{"could not find flow mapping end", "the { is not closed"},
 	{"could not find flow map content", "the { is not closed"},
