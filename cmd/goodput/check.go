@@ -89,19 +89,17 @@ func checkFile(name string) *checkedFile {
 		f.fail(err)
 		return f
 	}
-	cfg, err := config.Read(f.File, src)
+	cfg, notices, err := config.ReadAll(f.File, src, time.Now())
 	if err != nil {
 		f.fail(err)
-		return f
 	}
-	wrong, notices := cfg.Files(time.Now())
-	for _, err := range wrong {
-		f.fail(fmt.Errorf("%s: %w", f.File, err))
+	if cfg == nil {
+		return f
 	}
 	for _, w := range append(cfg.Warnings(), notices...) {
 		f.Warnings = append(f.Warnings, checkedNotice(w))
 	}
-	f.Valid, f.SHA256, f.Description = len(wrong) == 0, cfg.SHA256, cfg.Describe()
+	f.Valid, f.SHA256, f.Description = err == nil, cfg.SHA256, cfg.Describe()
 	return f
 }
 

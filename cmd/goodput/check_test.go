@@ -121,10 +121,11 @@ func TestCheckJSON(t *testing.T) {
 
 // Certificates are read, since a file that names one that is not there is of no use.
 func TestCheckReadsCertificates(t *testing.T) {
-	out, code := check(t, "text", smallPolicy+"listen: {address: ':8443', tls: {cert: /none/tls.crt, key: /none/tls.key, client_ca: /none/ca.crt}}\n")
+	tls := "listen:\n  address: ':8443'\n  tls: {cert: /none/tls.crt, key: /none/tls.key, client_ca: ca.crt}\n"
+	out, code := check(t, "text", smallPolicy+tls)
 	for _, want := range []string{
-		"DIR/a.yaml: listen :8443: cert /none/tls.crt and key /none/tls.key: open /none/tls.crt: no such file or directory\n",
-		"DIR/a.yaml: listen :8443: client_ca: open /none/ca.crt: no such file or directory\n",
+		"DIR/a.yaml:9:15: cert /none/tls.crt: no such file or directory\n    9 |   tls: {cert:",
+		"DIR/a.yaml:9:61: client_ca ca.crt: no such file or directory, looked for from the working directory\n",
 	} {
 		if !strings.Contains(out, want) || code != exitUsage {
 			t.Errorf("exit %d, no %s in\n%s", code, want, out)

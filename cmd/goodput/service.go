@@ -52,13 +52,9 @@ func readPolicy(path string, log *slog.Logger) (*config.Config, error) {
 		}
 		return nil, fmt.Errorf("cannot read %s: %w", path, err)
 	}
-	cfg, err := config.Read(path, src)
+	cfg, notices, err := config.ReadAll(path, src, time.Now())
 	if err != nil {
 		return nil, err
-	}
-	wrong, notices := cfg.Files(time.Now())
-	if len(wrong) > 0 {
-		return nil, fmt.Errorf("%s: %w", path, errors.Join(wrong...))
 	}
 	for _, w := range append(cfg.Warnings(), notices...) {
 		log.Warn(w.Sentence, "config", path, "limiter", w.Class)

@@ -48,24 +48,36 @@ func TestFiles(t *testing.T) {
 	soon, soonKey := pair(t, now.Add(6*24*time.Hour))
 	_, other := pair(t, now)
 	for _, c := range []struct {
-		tls   TLS
-		err   string
-		warns string
+		cert, key, ca string
+		err           string // from the line on
+		warns         string
 	}{
-		{TLS{cert, key, cert}, "", ""},
-		{TLS{soon, soonKey, ""}, "", "is valid until 2026-03-07T00:00:00Z: then no client connects to :1 any more"},
-		{TLS{cert, other, ""}, "private key does not match public key", ""},
-		{TLS{"none", key, ""}, "listen :1: cert none and key " + key + ": open none: no such file or directory", ""},
-		{TLS{cert, key, "none"}, "listen :1: client_ca: open none", ""},
-		{TLS{cert, key, key}, "has no certificate in PEM", ""},
+		{cert, key, cert, "", ""},
+		{soon, soonKey, "", "", "is valid until 2026-03-07T00:00:00Z: then no client connects to :1 any more"},
+		{cert, other, "", "5,6: cert " + cert + " and key " + other + ": private key does not match public key", ""},
+		{"none", key, "", "5: cert none: no such file or directory, looked for from the working directory", ""},
+		{cert, "/none", "", "6: key /none: no such file or directory", ""},
+		{cert, key, "none", "7: client_ca none: no such file or directory, looked for from the working directory", ""},
+		{cert, key, key, "7: client_ca " + key + " has no certificate in PEM", ""},
+		{key, key, "", "5,6: cert " + key + " and key " + key + ": ", ""},
 	} {
-		cfg := &Config{Listeners: []Listener{{Address: ":9"}, {Address: ":1", TLS: &c.tls}}}
-		errs, warns := cfg.Files(now)
-		if c.err == "" && len(errs) > 0 || c.err != "" && (len(errs) != 1 || !strings.Contains(errs[0].Error(), c.err)) {
-			t.Errorf("%v says %v, want %q", c.tls, errs, c.err)
+		src := head + "listen:\n  - {address: ':1', tls: {\n      cert: " + c.cert + ",\n      key: " + c.key
+		if c.ca != "" {
+			src += ",\n      client_ca: " + c.ca
+		}
+		cfg, warns, err := ReadAll("f", []byte(src+"}}\n  - ':9'\n"), now)
+		if cfg == nil {
+			t.Fatal(src, err)
+		}
+		got := sentences(t, err)
+		if c.err == "" && len(got) > 0 || c.err != "" && (len(got) != 1 || !strings.HasPrefix(got[0], c.err)) {
+			t.Errorf("%v says %v, want %q", c, got, c.err)
 		}
 		if c.warns == "" && len(warns) > 0 || c.warns != "" && (len(warns) != 1 || !strings.Contains(warns[0].Sentence, c.warns)) {
-			t.Errorf("%v warns %v, want %q", c.tls, warns, c.warns)
+			t.Errorf("%v warns %v, want %q", c, warns, c.warns)
 		}
+	}
+	if cfg, _, err := ReadAll("f", []byte("version: 2"), now); cfg != nil || err == nil {
+		t.Errorf("%v, %v", cfg, err)
 	}
 }

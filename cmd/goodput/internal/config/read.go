@@ -28,11 +28,20 @@ const (
 
 // Read reads a policy file. name is how errors call it; the error is a
 // *strictyaml.Errors with a sentence, a line and a caret for each thing that is wrong, and
-// then there is no Config. Files that it names are not looked at: see Config.Files.
+// then there is no Config. Files that it names are not looked at: see ReadAll.
 func Read(name string, src []byte) (*Config, error) {
-	f, err := strictyaml.Parse(name, src)
+	r, _, err := read(name, src)
 	if err != nil {
 		return nil, err
+	}
+	return r.cfg, nil
+}
+
+// read is Read for those that have more to say about the file.
+func read(name string, src []byte) (*reader, *strictyaml.File, error) {
+	f, err := strictyaml.Parse(name, src)
+	if err != nil {
+		return nil, nil, err
 	}
 	var index map[string][]string // made for a file that has something wrong
 	f.Belongs(func(key string) []string {
@@ -48,13 +57,13 @@ func Read(name string, src []byte) (*Config, error) {
 	}
 	r.read()
 	if err := f.Err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := r.cfg.Validate(); err != nil { // what a contradiction should have said
 		r.root.Blame(err.Error())
-		return nil, f.Err()
+		return nil, nil, f.Err()
 	}
-	return r.cfg, nil
+	return r, f, nil
 }
 
 // A reader makes a Config, and remembers where in the file its parts stand.

@@ -144,9 +144,14 @@ func TestWholeFile(t *testing.T) {
 
 // wrong returns the sentences about a file, each as "line: sentence" or, where it
 // contradicts something, "line,line: sentence".
-func wrong(t *testing.T, src string) (all []string) {
+func wrong(t *testing.T, src string) []string {
 	t.Helper()
 	_, err := Read("f", []byte(src))
+	return sentences(t, err)
+}
+
+func sentences(t *testing.T, err error) (all []string) {
+	t.Helper()
 	if err == nil {
 		return nil
 	}
