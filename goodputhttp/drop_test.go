@@ -245,3 +245,32 @@ func TestDropsCascade(t *testing.T) {
 		drops(t, lim, 1)
 	}
 }
+
+// F33: what another limiter further down has refused took no service, whatever it was refused
+// for: a millisecond, which is no sample. The same status without the marker is an answer.
+func TestServerRefusalsAreNoSamples(t *testing.T) {
+	for reason, status := range map[string]int{"queue_full": 429, "quota": 429, "too_large": 413, "deadline": 504, "draining": 503} {
+		for _, marked := range []bool{true, false} {
+			lim := limiter(1, goodput.Config{})
+			url := start(t, Handler(lim, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if marked {
+					w.Header().Set("Goodput-Rejected", reason)
+				}
+				w.WriteHeader(status)
+			}))).URL
+			res, err := http.Get(url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+			settled(t, lim)
+			want := goodput.Completed // which is a sample
+			if marked || status >= 500 {
+				want = goodput.Failed
+			}
+			if s := lim.Stats(); s.Outcomes[want] != 1 {
+				t.Errorf("%d, marked %v with %s: %v", status, marked, reason, s.Outcomes)
+			}
+		}
+	}
+}
