@@ -13,7 +13,7 @@ import (
 
 // checkCmd reads policy files and says what they come to.
 type checkCmd struct {
-	Files  []string `arg:"" name:"file" env:"-" help:"Policy files; - is stdin."`
+	Files  []string `arg:"" name:"file" help:"Policy files; - is stdin."`
 	Format string   `env:"-" placeholder:"FORMAT" enum:"text,json" default:"text" help:"text or json (${default})."`
 }
 
