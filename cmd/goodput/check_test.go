@@ -136,9 +136,9 @@ func TestCheckReadsCertificates(t *testing.T) {
 // No word of the help is a variable that there is not.
 func TestHelpHasNoEmptyVariables(t *testing.T) {
 	for _, command := range []string{"check", "schema", "serve", "plan", "replay", "simulate"} {
-		var stdout, stderr bytes.Buffer
-		if code := run([]string{command, "--help"}, &stdout, &stderr); code != exitOK || strings.Contains(stdout.String(), "($-)") || strings.Contains(stdout.String(), "${") {
-			t.Errorf("%s: exit %d\n%s%s", command, code, stdout.String(), stderr.String())
+		code, stdout, stderr := execute(t, nil, command, "--help")
+		if code != exitOK || !strings.Contains(stdout, "Usage: goodput "+command) || strings.Contains(stdout, "($-)") || strings.Contains(stdout, "${") {
+			t.Errorf("%s: exit %d\n%s%s", command, code, stdout, stderr)
 		}
 	}
 }

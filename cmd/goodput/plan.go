@@ -18,7 +18,7 @@ import (
 
 // planCmd computes before anything runs; nothing comes from the environment of a server.
 type planCmd struct {
-	File string `env:"-" arg:"" optional:"" placeholder:"FILE" help:"A topology in YAML: layers with limits and replicas, and what they share; - is stdin. Instead of the flags."`
+	File string `arg:"" optional:"" placeholder:"FILE" help:"A topology in YAML: layers with limits and replicas, and what they share; - is stdin. Instead of the flags."`
 
 	Config        string              `env:"-" short:"c" placeholder:"FILE" help:"A policy file of goodput serve: the limit, objective, percentile, deadline, service and depth of a class, in place of flags. --service says how service times vary, or what they are where the file does not."`
 	Class         string              `env:"-" placeholder:"NAME" help:"Which class of --config, where there are several."`

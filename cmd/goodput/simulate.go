@@ -20,7 +20,7 @@ import (
 
 // simulateCmd plays scenarios through the core in virtual time.
 type simulateCmd struct {
-	Files    []string `env:"-" arg:"" optional:"" name:"file" help:"Scenario files; - is stdin."`
+	Files    []string `arg:"" optional:"" name:"file" help:"Scenario files; - is stdin."`
 	Builtin  []string `env:"-" placeholder:"NAME" help:"A scenario that is part of the program; more than one as a,b."`
 	List     bool     `env:"-" help:"List the scenarios that are part of the program, or of the suite."`
 	Print    bool     `env:"-" help:"Print the scenario file instead of playing it, as a start for a file of one's own; without a scenario, one with every key and what it means."`
