@@ -22,7 +22,7 @@ func streams(n int, next http.HandlerFunc) (*Server, *goodput.Limiter) {
 	return &Server{Limiter: one(lim), Stream: true, Next: next}, lim
 }
 
-// unsampled checks that a limiter has learned nothing from the streams that have ended.
+// unsampled checks that a limiter has learned no service time from what has ended: samples count once their window is over.
 func unsampled(t *testing.T, lim *goodput.Limiter) {
 	t.Helper()
 	time.Sleep(150 * time.Millisecond) // the longest window is 100 ms
@@ -30,7 +30,7 @@ func unsampled(t *testing.T, lim *goodput.Limiter) {
 		slot.Detach() // ends it
 	}
 	if n := lim.Stats().Derivation.Samples; n != 0 {
-		t.Errorf("%d service samples of streams", n)
+		t.Errorf("%d service samples", n)
 	}
 }
 

@@ -103,9 +103,7 @@ func TestC009Upgrades(t *testing.T) {
 				t.Errorf("%d upgraded, %d refused", st.UpgradedTotal, st.UpgradedRefused)
 			}
 			outcomes(t, lim, map[goodput.Outcome]uint64{goodput.Completed: 8})
-			if n := lim.Stats().Derivation.Samples; n != 0 {
-				t.Errorf("%d service samples of upgrades", n)
-			}
+			unsampled(t, lim)
 		})
 	}
 }
