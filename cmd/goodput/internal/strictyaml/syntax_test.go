@@ -42,6 +42,7 @@ func TestSyntax(t *testing.T) {
 		{"key too deep behind a comment", "a:\n  b: 10 # as c: is\n    e: 1\n", "f:3:5: this is not YAML: a value where none can be: check the indentation"},
 		{"key too deep in an item", "a:\n  - b: x\n      c: 1\n", "f:3:7: this is not YAML: a key where none can be: it is indented deeper"},
 		{"key too deep in a text", "a: x\n  more of it\n  c:\n", "f:3:3: this is not YAML: a key where none can be: it is indented deeper"},
+		{"key in a value behind a tab", "a: b:\tc\nd: 1\n", "f:1:4: this is not YAML: a key where none can be: check the indentation"},
 		{"key in a value above a deeper line", "a: b: c\n  d: 1\n", "f:1:4: this is not YAML: a key where none can be: check the indentation"},
 		{"colon in a text", "a: {b: [http://h:1/x]}\n", "f:1:17: a colon without a space behind it: put the text around it in quotes, or a space behind it"},
 		{"colon in an address", "a: {b: [::1]}\n", "f:1:9: a colon without a space"},
