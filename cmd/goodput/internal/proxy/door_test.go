@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -171,5 +172,81 @@ func TestAbsenceIsOfTheUpstream(t *testing.T) {
 			}
 		}
 		w.settle(name+": the second waited", func(s goodput.Stats) bool { return s.Outcomes[goodput.Rejected] == 1 })
+	}
+}
+
+// A reload is no way to more: what is open counts on against the bound, and no counter falls.
+func TestDoorsCountOnOverAReload(t *testing.T) {
+	up := switching(t, func(_ *net.TCPConn, in *bufio.Reader) { io.Copy(io.Discard, in) }) // to the end of the test
+	w := start(t, up, func(c *Config, _ *goodput.Config) { c.MaxUpgraded = 1 })
+	w.upgrade("echo", "")
+	for n := range 3 {
+		w.beforeUpstream(func(*config.Upstream) {})
+		if res, _ := w.answer(w.raw(upgradeTo("echo"))); res.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("after %d reloads one more is upgraded: %s", n+1, res.Status)
+		}
+		if d := w.proxy.Door(); d.Upgraded != 1 || d.UpgradedTotal != 1 || d.UpgradedRefused != uint64(n+1) {
+			t.Errorf("after %d reloads: %+v", n+1, d)
+		}
+	}
+}
+
+// A class that a reload has given another upstream no longer hears of the one that it had, and
+// nobody asks the servers of an upstream that is in no file.
+func TestClassLeavesItsUpstream(t *testing.T) {
+	var checks atomic.Int64
+	asked := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/check" {
+			checks.Add(1)
+		}
+	})
+	first := &mortal{t: t, addr: "127.0.0.1:0"}
+	first.begin()
+	const interval = 10 * time.Millisecond
+	up := func(name, addr string) config.Upstream {
+		u := config.DefaultUpstream(mustURL(t, "http://"+addr))
+		u.Name, u.Failures = name, 1
+		u.Health = &config.Health{Path: "/check", Interval: interval, Timeout: time.Second, Fall: 1, Rise: 1}
+		return u
+	}
+	a, b := up("a", first.addr), up("b", backend(t, asked))
+	w := start(t, first.addr, nil)
+	t.Cleanup(w.proxy.Close)
+	to := func(name string, all ...config.Upstream) {
+		cfg := *w.proxy.Config()
+		cfg.Upstreams, cfg.Classes = all, slices.Clone(cfg.Classes)
+		cfg.Classes[0].Upstream = name
+		w.reconfigure(&cfg)
+	}
+	to("a", a, b)
+	to("b", a, b)
+	first.server.Close()
+	w.settle("the server of the other is out", func(s goodput.Stats) bool {
+		return !w.proxy.Upstreams()["a"][0].Well
+	})
+	if s := w.lim.Stats(); s.Absent {
+		t.Error("the class misses a server that is not its own")
+	}
+	if res, body := w.get(w.h1, "/"); res.StatusCode != http.StatusOK {
+		t.Errorf("%s %q", res.Status, body)
+	}
+	w.settle("it is asked", func(goodput.Stats) bool { return checks.Load() > 0 })
+	first.begin()
+	to("a", a)
+	before := checks.Load()
+	time.Sleep(10 * interval) // wall clock: the program's own
+	if n := checks.Load(); n != before {
+		t.Errorf("%d checks of a server that is in no file", n-before)
+	}
+}
+
+// A server has the times and bounds of its listener, not those of another.
+func TestServerIsOfTheListener(t *testing.T) {
+	w := start(t, backend(t, echo), nil)
+	l := config.DefaultListener()
+	l.HeaderTimeout, l.IdleTimeout, l.MaxHeader, l.MaxStreams = 7*time.Second, 11*time.Second, 13<<10, 17
+	s := w.proxy.Server(l)
+	if s.ReadHeaderTimeout != l.HeaderTimeout || s.IdleTimeout != l.IdleTimeout || s.MaxHeaderBytes != l.MaxHeader || s.HTTP2.MaxConcurrentStreams != l.MaxStreams {
+		t.Errorf("%+v of %+v", s, l)
 	}
 }
