@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/goodput/goodput"
@@ -249,4 +250,27 @@ func TestServerIsOfTheListener(t *testing.T) {
 	if s.ReadHeaderTimeout != l.HeaderTimeout || s.IdleTimeout != l.IdleTimeout || s.MaxHeaderBytes != l.MaxHeader || s.HTTP2.MaxConcurrentStreams != l.MaxStreams {
 		t.Errorf("%+v of %+v", s, l)
 	}
+}
+
+// A drain waits for the whole delay, and for nothing else where nothing is left: HTTP/1.1 is
+// told at once, HTTP/2 in the last second.
+func TestDelayIsWaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, err := New(config.One(mustURL(t, "http://192.0.2.1")), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun, stages := time.Now(), map[time.Duration]int32{0: closing, 38 * time.Second: closing, 40 * time.Second: leaving}
+		for at, want := range stages {
+			time.AfterFunc(at+time.Second/2, func() {
+				if got := p.retiring.stage.Load(); got != want {
+					t.Errorf("after %v at stage %d, want %d", time.Since(begun), got, want)
+				}
+			})
+		}
+		if err := p.Drain(40*time.Second, time.Minute); err != nil || time.Since(begun) != 40*time.Second {
+			t.Errorf("%v after %v", err, time.Since(begun))
+		}
+		time.Sleep(time.Second) // for the last look
+	})
 }
