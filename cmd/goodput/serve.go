@@ -152,20 +152,13 @@ func (c *serveCmd) Run() error {
 	}
 	defer s.close()
 	c.tell(log, s)
+	go s.hearHangups(hangups) // as long as the process
 
-	for {
-		select {
-		case err := <-s.failed:
-			return err
-		case <-hangups:
-			if s.path == "" {
-				log.Warn("SIGHUP: there is no policy file to read again; start with --config to have one")
-				continue
-			}
-			s.reload() // has said in the log what is to be said
-		case got := <-signals:
-			return c.drain(log, s, got, signals)
-		}
+	select {
+	case err := <-s.failed:
+		return err
+	case got := <-signals:
+		return c.drain(log, s, got, signals)
 	}
 }
 

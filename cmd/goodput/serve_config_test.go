@@ -197,6 +197,28 @@ func (p *process) eventually(what string, ok func() bool) {
 	}
 }
 
+// What is no file is not waited for, and what is waited for keeps no signal waiting.
+func TestReloadOfWhatIsNoFile(t *testing.T) {
+	upstream, _ := backend(t, hello)
+	path := policyFile(t, fmt.Sprintf(twoClasses, upstream, 2))
+	p := serveFile(t, path)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, body := p.reload(); code != http.StatusBadRequest || !strings.Contains(body, "regular file") {
+		t.Errorf("%d %s", code, body)
+	}
+	p.signal(syscall.SIGHUP)
+	p.eventually("it is said", func() bool { return len(p.said("reload failed: the configuration until now stays in force")) == 2 })
+	p.signal(syscall.SIGTERM)
+	if code := p.exit(); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+}
+
 // One place says what the policy is.
 func TestConfigExcludesPolicyFlags(t *testing.T) {
 	path := policyFile(t, fmt.Sprintf(twoClasses, "http://127.0.0.1:1", 2))

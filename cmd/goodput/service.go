@@ -38,6 +38,8 @@ type service struct {
 	stopWatch context.CancelFunc
 	watched   chan struct{}
 
+	reloading sync.Mutex // held by the reload that is under way, which may wait for a disk
+
 	mu      sync.Mutex
 	reloads metrics.Reloads
 }
@@ -45,7 +47,7 @@ type service struct {
 // readPolicy reads a policy file and the files that it names. What is wrong is for the user,
 // each with its line; what may be wrong is in the log.
 func readPolicy(path string, log *slog.Logger) (*config.Config, error) {
-	src, err := readYAML(path)
+	src, err := readRegular(path)
 	if err != nil {
 		if why := (*fs.PathError)(nil); errors.As(err, &why) {
 			err = why.Err
@@ -60,6 +62,19 @@ func readPolicy(path string, log *slog.Logger) (*config.Config, error) {
 		log.Warn(w.Sentence, "config", path, "limiter", w.Class)
 	}
 	return cfg, nil
+}
+
+// readRegular is readYAML for a file that is read again: a pipe has nothing the second time, and
+// opening it waits for a writer.
+func readRegular(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is not a regular file")
+	}
+	return readYAML(path)
 }
 
 // start builds the parts, opens the listeners and serves.
@@ -191,10 +206,12 @@ func (s *service) run(srv *http.Server, l net.Listener) {
 }
 
 // reload puts what the policy file says now in force, or says why not: then what was in force
-// is. What needs a restart is in the note.
+// is. What needs a restart is in the note. One reload at a time is under way.
 func (s *service) reload() (note string, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	if !s.reloading.TryLock() {
+		return "", errors.New("a reload is under way: the policy file, or what it names, is still being read")
+	}
+	defer s.reloading.Unlock()
 	cfg, err := readPolicy(s.path, s.log)
 	for _, l := range s.open { // first: newer keys are good under either configuration
 		if err == nil {
@@ -204,6 +221,8 @@ func (s *service) reload() (note string, err error) {
 	if err == nil {
 		err = s.proxy.Reconfigure(cfg)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err != nil {
 		s.reloads.Good, s.reloads.Why, s.reloads.FailedAt = false, err.Error(), time.Now()
 		s.reloads.Failed++
@@ -219,6 +238,18 @@ func (s *service) reload() (note string, err error) {
 	}
 	s.log.Info("reloaded", "config", s.path, "config_sha", short(cfg.SHA256), "classes", len(cfg.Classes))
 	return note, nil
+}
+
+// hearHangups reloads at each SIGHUP. It is a goroutine of its own: a reload may wait for a disk,
+// and a SIGTERM is not to wait for a reload.
+func (s *service) hearHangups(hangups <-chan os.Signal) {
+	for range hangups {
+		if s.path == "" {
+			s.log.Warn("SIGHUP: there is no policy file to read again; start with --config to have one")
+			continue
+		}
+		s.reload() // has said in the log what is to be said
+	}
 }
 
 // behind are the servers of the upstreams, in the order of the configuration.
