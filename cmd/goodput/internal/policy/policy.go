@@ -11,6 +11,7 @@
 package policy
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/goodput/goodput/admission"
@@ -21,9 +22,9 @@ import (
 type Policy struct {
 	Limiter admission.Config
 
-	// Deadline is that of requests that bring none; 0: they have none.
+	// Deadline is that of requests that bring none; 0: they have DeadlineCap, or none.
 	Deadline time.Duration
-	// DeadlineCap is the longest that a request may bring; 0: any.
+	// DeadlineCap is the longest that there is; 0: any.
 	DeadlineCap time.Duration
 }
 
@@ -96,7 +97,7 @@ func (p *Policy) Check(m *strictyaml.Map) {
 func (p *Policy) Told(brought time.Duration) time.Duration {
 	switch {
 	case brought == 0:
-		return p.Deadline
+		return cmp.Or(p.Deadline, p.DeadlineCap)
 	case p.DeadlineCap != 0:
 		return min(brought, p.DeadlineCap)
 	}

@@ -170,7 +170,7 @@ func TestPlay(t *testing.T) {
 }
 
 // The deadlines of the policy are those that serve gives: a default for requests
-// that bring none, a cap for those that do.
+// that bring none, a cap for all.
 func TestPolicyDeadlines(t *testing.T) {
 	for _, c := range []struct {
 		policy, class string
@@ -182,7 +182,7 @@ func TestPolicyDeadlines(t *testing.T) {
 		{", deadline: 1s", "deadline: 3s", 3 * time.Second},
 		{", deadline_cap: 2s", "deadline: 3s", 2 * time.Second},
 		{", deadline_cap: 2s", "deadline: 1s", time.Second},
-		{", deadline_cap: 2s", "", 0},
+		{", deadline_cap: 2s", "", 2 * time.Second},
 		{", deadline: 1s, deadline_cap: 2s", "", time.Second},
 		{", deadline: 1s", "untold: true", 0},
 		{", deadline_cap: 2s", "{deadline: 3s, untold: true}", 3 * time.Second},
