@@ -86,7 +86,13 @@ func (c *carrier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 		}
-		c.next.ServeHTTP(&upgradable{w, c, r}, r)
+		u := &upgradable{ResponseWriter: w, carrier: c, r: r}
+		if c.cfg.Mode == config.Request { // a stream has its deadline to its end
+			u.life = lifeOf(r.Context())
+			defer u.life.end()
+			r = r.WithContext(u.life)
+		}
+		c.next.ServeHTTP(u, r)
 	case c.cfg.Mode != config.Request:
 		c.carry(w, r)
 	default:

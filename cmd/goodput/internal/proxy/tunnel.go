@@ -162,6 +162,7 @@ type upgradable struct {
 	http.ResponseWriter
 	carrier *carrier
 	r       *http.Request
+	life    *life // of a request that is no stream; else nil
 }
 
 // Unwrap is for http.ResponseController.
@@ -172,6 +173,9 @@ func (w *upgradable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buf, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err != nil {
 		return nil, nil, err
+	}
+	if w.life != nil {
+		w.life.freed()
 	}
 	c := w.carrier
 	t := &tunnel{
