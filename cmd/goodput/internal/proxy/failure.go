@@ -21,8 +21,9 @@ const (
 	Unreachable Failure = iota // no connection: the request was not executed
 	Broken                     // the connection broke before a response: nobody knows
 	TimedOut                   // the deadline passed while the upstream worked
+	Malformed                  // what it answered is no answer: nobody knows
 
-	failureKinds = int(TimedOut) + 1
+	failureKinds = int(Malformed) + 1
 )
 
 // String returns the word used in logs and metrics.
@@ -34,17 +35,20 @@ func (f Failure) String() string {
 		return "broken"
 	case TimedOut:
 		return "timed_out"
+	case Malformed:
+		return "malformed"
 	}
 	return "unknown"
 }
 
-// fail answers a request that the upstream did not. Five cases, told apart by
+// fail answers a request that the upstream did not. Six cases, told apart by
 // who is to blame, because only some of them count against the service:
 //
 //	the client left         nothing to say, nobody to say it to
 //	the client's body broke 400, 408 if it was cut off for being slow, or 413 for its length
 //	the deadline passed     504
 //	no server was reached   refused as unavailable: the request was not executed
+//	its answer is none      502
 //	everything else         502: it hung up
 func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	cause := r.Context().Err()
@@ -83,8 +87,24 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 		goodputhttp.ProxyError(w, r, unreached)
 		return
 	}
+	if text := notAnswer(err); text != "" {
+		p.failures.add(Malformed, err)
+		say(w, r, http.StatusBadGateway, "2", text)
+		return
+	}
 	p.failures.add(Broken, err)
 	say(w, r, http.StatusBadGateway, "2", "the upstream closed the connection before it answered")
+}
+
+// notAnswer says what was wrong with an answer, or "" if there was none.
+func notAnswer(err error) string {
+	switch {
+	case errors.Is(err, upstream.ErrSwitched):
+		return "the upstream answered with a change of protocol that nobody asked for"
+	case upstream.Malformed(err):
+		return "the upstream's answer is malformed, or its header is too long"
+	}
+	return ""
 }
 
 // say answers with a status and a sentence, and a call of gRPC with its own status in trailers

@@ -85,10 +85,16 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "goodput: CONNECT is not supported: this is a reverse proxy", http.StatusMethodNotAllowed)
 		return
 	}
-	if up := r.Header["Upgrade"]; up != nil && offersH2C(up) {
-		// A connection that became HTTP/2 between client and service would
-		// carry requests past the limiter. A server may ignore an upgrade.
-		r.Header.Del("Upgrade")
+	if up := r.Header["Upgrade"]; up != nil {
+		if offersH2C(up) {
+			// A connection that became HTTP/2 between client and service would
+			// carry requests past the limiter. A server may ignore an upgrade.
+			r.Header.Del("Upgrade")
+		} else if !printable(up) {
+			// ReverseProxy would give up on it as if the service had failed.
+			http.Error(w, "goodput: the Upgrade header is malformed", http.StatusBadRequest)
+			return
+		}
 	}
 	if (p.retiring.last(r) && r.Header["Upgrade"] == nil) || ambiguous(r) {
 		// HTTP/1.1 closes after this answer, HTTP/2 sends GOAWAY. What becomes a
@@ -116,6 +122,16 @@ func offersH2C(upgrade []string) bool {
 		}
 	}
 	return false
+}
+
+// printable reports whether values are of ASCII that can be seen.
+func printable(values []string) bool {
+	for _, v := range values {
+		if strings.ContainsFunc(v, func(c rune) bool { return c < ' ' || c > '~' }) {
+			return false
+		}
+	}
+	return true
 }
 
 // Open returns how many client connections speak HTTP. Upgraded ones (WebSocket)

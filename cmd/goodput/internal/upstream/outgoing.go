@@ -53,7 +53,7 @@ func (o *outgoing) to(s *server) *http.Request {
 // the connection broke before there was a response, is sent on once, if it is one of those
 // that may be repeated, or if the server cannot have got its body.
 func (o *outgoing) another(err error) bool {
-	if o.in.Context().Err() != nil {
+	if o.in.Context().Err() != nil || errors.Is(err, ErrSwitched) {
 		return false
 	}
 	if unexecuted(err) {

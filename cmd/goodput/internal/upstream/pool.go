@@ -105,6 +105,7 @@ func (p *Pool) RoundTrip(r *http.Request) (*http.Response, error) {
 		out   = outgoing{in: r, path: *r.URL, host: r.Host}
 		last  = ErrAbsent
 	)
+	early := screen(r)
 	for n := range tried {
 		s := p.pick(tried[:n])
 		if s == nil {
@@ -116,10 +117,17 @@ func (p *Pool) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err == nil {
 			out.settle()
 			s.answers()
+			if res.StatusCode == http.StatusSwitchingProtocols {
+				if err := switched(r, res); err != nil {
+					s.inFlight.Add(-1)
+					return nil, err
+				}
+			}
 			s.hold(res)
 			return res, nil
 		}
 		s.inFlight.Add(-1)
+		err = early.why(err)
 		s.fails(r, &out, err)
 		if last = err; !out.another(err) {
 			break

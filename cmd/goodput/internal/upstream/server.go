@@ -118,8 +118,12 @@ func (s *server) answers() {
 
 // fails notes that s has given no answer to r, unless it is not to blame: the client left,
 // our deadline passed, or the client's body broke. What could not be dialed was counted by
-// dialed.
+// dialed. A change of protocol is an answer, and some client may know how to get one.
 func (s *server) fails(r *http.Request, out *outgoing, err error) {
+	if errors.Is(err, ErrSwitched) {
+		s.answers()
+		return
+	}
 	if r.Context().Err() != nil || out.broke() || undialed(err) {
 		return
 	}

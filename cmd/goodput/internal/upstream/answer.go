@@ -1,0 +1,101 @@
+package upstream
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// What a server may answer, beside what its transport lets through: no change of protocol
+// that nobody asked for, and no end of responses before the last.
+
+// ErrSwitched is the error of a request whose server changed the protocol of its connection
+// where nobody had asked for that, or to another one. Nobody could speak it.
+var ErrSwitched = errors.New("the server answered with a change of protocol that nobody asked for")
+
+// maxInformational is how many responses before the last (100, 102, 103) of one request are
+// passed on: a page has one or two with early hints, and an answer that is put together from a
+// dozen others as many as those. Those beyond it are dropped.
+const maxInformational = 16
+
+// screen keeps what may not pass from who passes on the responses before the last of r, if
+// somebody does. With a trace of its own a transport has no bound for them, and HTTP/2 has 101
+// among them.
+func screen(r *http.Request) *informational {
+	trace := httptrace.ContextClientTrace(r.Context())
+	if trace == nil || trace.Got1xxResponse == nil {
+		return nil
+	}
+	// The trace is of this request alone, and nobody else has it yet: one that is put around
+	// it could not keep it from hearing what it hears.
+	in := &informational{pass: trace.Got1xxResponse}
+	trace.Got1xxResponse = in.got
+	return in
+}
+
+// informational are the responses before the last of one request. A server that was left for
+// another one may still be sending.
+type informational struct {
+	pass     func(int, textproto.MIMEHeader) error
+	n        atomic.Int32
+	switched atomic.Bool // there was one that none may be
+}
+
+func (in *informational) got(code int, h textproto.MIMEHeader) error {
+	if code == http.StatusSwitchingProtocols {
+		in.switched.Store(true)
+		return ErrSwitched
+	}
+	if in.n.Add(1) > maxInformational {
+		return nil
+	}
+	return in.pass(code, h)
+}
+
+// why returns err, or what made the transport of HTTP/2 end a request: it has its own error
+// for that.
+func (in *informational) why(err error) error {
+	if in != nil && in.switched.Load() {
+		return ErrSwitched
+	}
+	return err
+}
+
+// switched closes res, which is a change of protocol, unless r asked for it.
+func switched(r *http.Request, res *http.Response) error {
+	want, got := protocol(r.Header), protocol(res.Header)
+	if want != "" && strings.EqualFold(want, got) {
+		return nil
+	}
+	res.Body.Close() // it is the connection
+	return ErrSwitched
+}
+
+// protocol returns the one to which a header would change the connection, or "".
+func protocol(h http.Header) string {
+	if !httpguts.HeaderValuesContainsToken(h["Connection"], "Upgrade") {
+		return ""
+	}
+	return h.Get("Upgrade")
+}
+
+// Malformed reports whether err means that a server answered with what is no HTTP, or with a
+// header that is too long.
+func Malformed(err error) bool {
+	if errors.As(err, new(textproto.ProtocolError)) {
+		return true
+	}
+	// net/http has no types for the others.
+	text := err.Error()
+	for _, part := range [...]string{"malformed", "Content-Length", "transfer encoding", "response headers exceeded"} {
+		if strings.Contains(text, part) {
+			return true
+		}
+	}
+	return false
+}
