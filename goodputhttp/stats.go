@@ -7,7 +7,8 @@ import (
 
 // Stats is a snapshot of what a Server counts itself. Who was admitted and who
 // was refused is in the statistics of the limiters, to which every request is
-// offered once, but those in SlowBodies, BadBodies, LargeBodies and UpgradedRefused.
+// offered once, but those in SlowBodies, BadBodies, UpgradedRefused and LargeBodies; of the
+// latter those have been that were cut while they ran.
 type Stats struct {
 	// DeadlineErrors counts, by canonical header name, the requests with a
 	// value that could not be read or with several of them; with Server.Trusted also

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// A Listener is what one address has accepted. Its label is the address of the
-// configuration.
+// A Listener is what one address has accepted. Its label is the address as the kernel has
+// it: [::]:8080 for :8080.
 type Listener struct {
 	Address           string
 	Open              int64

@@ -120,10 +120,10 @@ func (p Proxy) Collect(ch chan<- prometheus.Metric) {
 		send(failuresDesc, prometheus.CounterValue, float64(n), kind)
 	}
 	send(shedDesc, prometheus.CounterValue, float64(door.UpstreamShed))
-	for source, n := range p.Deadlines() { // seven, of our choice
+	for source, n := range p.Deadlines() { // of our choice: headers that an operator names are one
 		send(sourcesDesc, prometheus.CounterValue, float64(n), source)
 	}
-	for header, n := range door.DeadlineErrors { // four, of our choice
+	for header, n := range door.DeadlineErrors { // those that are always read, and those that an operator names
 		send(deadlinesDesc, prometheus.CounterValue, float64(n), header)
 	}
 	send(bodiesDesc, prometheus.CounterValue, float64(door.SlowBodies), "slow")

@@ -46,7 +46,7 @@ func (c *class) follow(was *class, apply func(goodput.Config) error) error {
 			return
 		}
 		if n := policy.Number(c.limits(there).Limit); n > 0 && c.scaled {
-			c.lim.SetLimit(n) // of a number within the range of numbers
+			c.lim.SetLimit(n) // no error: n is at most the number that was validated
 		}
 		c.lim.SetPresent(there.Present) // after it, or as many as before run at once on a server that has just come
 	})

@@ -106,7 +106,8 @@ func wantsUpgrade(r *http.Request) bool {
 		httpguts.HeaderValuesContainsToken(r.Header["Connection"], "Upgrade")
 }
 
-// tooManyUpgraded is what goodputhttp answers in the classes that have a limiter.
+// tooManyUpgraded says in a text of its own what goodputhttp answers in the classes that have
+// a limiter, without the markers and the problem document that it may have there.
 // Connections last, so a second is the least that makes sense.
 func tooManyUpgraded(w http.ResponseWriter) {
 	h := w.Header()

@@ -97,8 +97,8 @@ func (p *Pool) Reconfigure(cfg config.Upstream) {
 // maxTries bounds to how many servers one request is sent, whatever their number is.
 const maxTries = 8
 
-// RoundTrip sends r to a server, and to another one if it was not executed there: see
-// another. No server gets it twice.
+// RoundTrip sends r to a server, and to another one if it was not executed there, or, once, if
+// it may be repeated: see another. No server gets it twice.
 func (p *Pool) RoundTrip(r *http.Request) (*http.Response, error) {
 	var (
 		tried [maxTries]*server

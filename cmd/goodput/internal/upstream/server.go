@@ -171,7 +171,7 @@ type ServerStats struct {
 	Why      string // it is out; "" if it is well
 
 	Requests  uint64 // sent to it
-	Elsewhere uint64 // of those, sent on to another server, since it had not executed them
+	Elsewhere uint64 // of those, given to another server if there was one: not executed, or to be repeated
 	Failures  uint64 // requests and connections that it left without an answer
 	Ejections uint64 // how often it was taken out
 	Checks    uint64 // of its health
