@@ -46,9 +46,7 @@ func (p *Proxy) class(cfg *config.Class, t *table, was *class) *class {
 			ModifyResponse: p.lastAnswer,
 			ErrorHandler:   p.fail,
 			ErrorLog:       p.quiet,
-			// FlushInterval stays 0: ReverseProxy flushes each write of an event
-			// stream and of every body without a length by itself, and for the
-			// others a flush per write is a system call and a timer for nothing.
+			FlushInterval:  flushInterval(cfg.Mode),
 		},
 		cfg: cfg, tunnels: &p.tunnels, traffic: trafficOf(was), most: int64(c.maxUpgraded()),
 	}
@@ -57,6 +55,17 @@ func (p *Proxy) class(cfg *config.Class, t *table, was *class) *class {
 		c.door.Succeed(was.door)
 	}
 	return c
+}
+
+// flushInterval is how long what is written may stay in a buffer. A stream is there for what
+// has come of it: -1 is not at all, the header included. For requests it stays 0: ReverseProxy
+// flushes each write of an event stream and of every body without a length by itself, and for
+// the others a flush per write is a system call and a timer for nothing.
+func flushInterval(m config.Mode) time.Duration {
+	if m == config.Request {
+		return 0
+	}
+	return -1
 }
 
 // longestWait is how long a request without a deadline waits at the most: where servers are

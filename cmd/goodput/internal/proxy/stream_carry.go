@@ -1,8 +1,11 @@
 package proxy
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/goodput/goodput/cmd/goodput/internal/config"
 	"golang.org/x/net/http/httpguts"
@@ -71,6 +74,7 @@ func (p *Proxy) Traffic() []Traffic {
 
 // ServeHTTP carries what was admitted.
 func (c *carrier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer sayAll(w, r)
 	upgrade := wantsUpgrade(r)
 	if c.cfg.Mode != config.Request {
 		c.traffic.requests.Add(1)
@@ -98,6 +102,25 @@ func (c *carrier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		c.next.ServeHTTP(w, r)
 	}
+}
+
+// sayAll sends what is still in buffers of a response that was cut: by its deadline, or by the
+// service. Of a status and a part of a body a client can tell that the rest is missing; of a
+// connection that ends without a word it cannot tell that anybody has begun to work on what it
+// asked for.
+func sayAll(w http.ResponseWriter, r *http.Request) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	// Nobody reads it where the client has left, and only there may the status be missing: in
+	// all other cases fail answers.
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) && !errors.Is(r.Context().Err(), context.Canceled) {
+		control := http.NewResponseController(w)
+		_ = control.SetWriteDeadline(time.Now().Add(restLinger)) // the connection ends, and so does one that takes nothing
+		_ = control.Flush()
+	}
+	panic(p)
 }
 
 // wantsUpgrade reports whether ReverseProxy would let r change its protocol.
