@@ -35,8 +35,15 @@ func (m *Map) Has(name string) bool {
 func (m *Map) Known() []string { return slices.Clone(m.known) }
 
 // Empty returns a mapping without keys that stands where the value stands, for
-// what may be written with a mapping or without.
-func (n Node) Empty() *Map { return &Map{node: n, since: n.f.said} }
+// what may be written with a mapping or without. Of keys that the value has nothing is read.
+func (n Node) Empty() *Map {
+	if n.tree != nil {
+		bare := *n.tree
+		bare.keys = nil
+		n.tree = &bare
+	}
+	return &Map{node: n, since: n.f.said}
+}
 
 // List returns the items of a list of at most longest. Their errors call them by
 // the name of the list.
