@@ -13,6 +13,7 @@ import (
 
 	"github.com/goodput/goodput/cmd/goodput/internal/build"
 	"github.com/goodput/goodput/cmd/goodput/internal/builtin"
+	"github.com/goodput/goodput/cmd/goodput/internal/config"
 	"github.com/goodput/goodput/cmd/goodput/internal/report"
 	"github.com/goodput/goodput/cmd/goodput/internal/scenario"
 	"github.com/goodput/goodput/internal/sim"
@@ -24,6 +25,8 @@ type simulateCmd struct {
 	Builtin  []string `env:"-" placeholder:"NAME" help:"A scenario that is part of the program; more than one as a,b."`
 	List     bool     `env:"-" help:"List the scenarios that are part of the program, or of the suite."`
 	Print    bool     `env:"-" help:"Print the scenario file instead of playing it, as a start for a file of one's own; without a scenario, one with every key and what it means."`
+	Config   string   `env:"-" short:"c" placeholder:"FILE" help:"A policy file of goodput serve: the limiter and the deadlines of a class, in place of the policy that the scenario has where its clients arrive."`
+	Class    string   `env:"-" placeholder:"NAME" help:"Which class of --config, where there are several."`
 	Seed     *uint64  `env:"-" placeholder:"N" help:"Seed of the first run; the same seed is the same result (what the file says, or 1)."`
 	Repeat   *int     `env:"-" placeholder:"N" help:"Runs of each policy, each with another seed: 1 to 100 (what the file says, or 1)."`
 	Policies []string `env:"-" placeholder:"A,B" help:"Play these policies, in this order: those that the file compares, goodput, ${baselines} (those that it compares)."`
@@ -32,6 +35,15 @@ type simulateCmd struct {
 	Output   string   `env:"-" placeholder:"FILE" default:"-" help:"Where the result goes; - is stdout (${default})."`
 
 	suiteFlags `embed:""`
+
+	class *config.Class // of --config; nil: the policy is the scenario's
+}
+
+func (c *simulateCmd) Help() string {
+	return `What would the policy do that protects my service, in front of a service like this one:
+  goodput simulate --builtin overload-3x --config policy.yaml --class search
+It is played as if it stood in the scenario: a load of 3x is three times what the service does
+under its limit, and what compare says differently of goodput, it says of this policy.`
 }
 
 // Validate is called by kong and states what is wrong in one sentence.
@@ -43,6 +55,12 @@ func (c *simulateCmd) Validate() error {
 	switch {
 	case c.asked():
 		return errors.New("--quick, --law, --only and --door are about a suite: --suite adaptive")
+	case c.Config != "" && (c.List || c.Print):
+		return errors.New("--config says what is played: with --list and --print nothing is")
+	case c.Config == "" && c.Class != "":
+		return fmt.Errorf("--class %s needs --config: the policy file that has it", c.Class)
+	case c.Config == "-" && slices.Contains(c.Files, "-"):
+		return errors.New("--config - and the scenario - are both stdin: give one of them a name")
 	case c.List && scenarios > 0:
 		return errors.New("--list lists the built-in scenarios and takes none")
 	case !c.List && !c.Print && scenarios == 0:
@@ -95,6 +113,11 @@ func (c *simulateCmd) run(out *bytes.Buffer) error {
 			out.Write(s.text)
 		}
 		return nil
+	}
+	if c.Config != "" {
+		if c.class, err = policyClass(c.Config, c.Class); err != nil {
+			return usage(err)
+		}
 	}
 	files, err := c.load(sources)
 	if err != nil {
@@ -154,8 +177,9 @@ func (c *simulateCmd) sources() (all []source, err error) {
 func (c *simulateCmd) load(sources []source) (files []*scenario.File, err error) {
 	var bad []error
 	for _, s := range sources {
-		f, err := scenario.LoadFor(s.file, s.text, c.Policies)
+		f, err := scenario.LoadFor(s.file, s.text, c.Policies, c.given())
 		if err == nil {
+			err = c.playsGiven(f, s)
 			c.change(f)
 		}
 		files, bad = append(files, f), append(bad, err)
@@ -215,6 +239,7 @@ func (c *simulateCmd) simulate(f *scenario.File, s source) (r *report.Report, ve
 	if f.Unjudged > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d criteria of the file are about policies that --policies leaves out, and are not judged.", f.Unjudged))
 	}
+	r.Notes = append(r.Notes, c.whose(f)...)
 	missed := 0
 	for _, v := range f.Judge(all) {
 		r.Criteria = append(r.Criteria, report.Criterion{Text: v.Text, Met: v.Holds, Measured: v.Worst})
@@ -235,7 +260,11 @@ func (c *simulateCmd) simulate(f *scenario.File, s source) (r *report.Report, ve
 
 // again is the command that makes the same report.
 func (c *simulateCmd) again(f *scenario.File, s source) string {
-	command := fmt.Sprintf("goodput simulate %s --seed %d", s.args, f.Seed)
+	command := fmt.Sprintf("goodput simulate %s", s.args)
+	if c.class != nil {
+		command += fmt.Sprintf(" --config %s --class %s", quoted(c.Config), quoted(c.class.Name))
+	}
+	command += fmt.Sprintf(" --seed %d", f.Seed)
 	if c.Repeat != nil {
 		command += fmt.Sprintf(" --repeat %d", *c.Repeat)
 	}

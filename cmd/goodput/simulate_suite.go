@@ -31,8 +31,8 @@ func (c *simulateCmd) validateSuite() error {
 	switch {
 	case c.Suite != suite.Name:
 		return fmt.Errorf("suite %q is unknown: %s", c.Suite, suite.Name)
-	case len(c.Files)+len(c.Builtin)+len(c.Policies) > 0 || c.Print:
-		return errors.New("--suite has its own scenarios and laws: files, --builtin, --policies and --print are about others")
+	case len(c.Files)+len(c.Builtin)+len(c.Policies) > 0 || c.Print || c.Config != "" || c.Class != "":
+		return errors.New("--suite has its own scenarios and laws: files, --builtin, --config, --policies and --print are about others")
 	case c.output().kind() == "html":
 		return errors.New("a suite is text or json, not html")
 	case c.Repeat != nil && (*c.Repeat < 1 || *c.Repeat > maxRepeat):

@@ -10,9 +10,14 @@ import (
 
 // LoadFor is Load for some policies alone, in this order: those that the file
 // compares, by their labels, and goodput or any baseline as compare would have it by
-// its name. What the file expects of others is left out.
-func LoadFor(name string, src []byte, policies []string) (*File, error) {
+// its name. What the file expects of others is left out. given, unless it is nil, is played
+// in place of what the file has at its front.
+func LoadFor(name string, src []byte, policies []string, given *Given) (*File, error) {
 	f, err := Load(name, src)
+	var own *instead
+	if err == nil && given != nil {
+		f, own, err = f.with(name, src, given)
+	}
 	if err != nil || len(policies) == 0 {
 		return f, err
 	}
@@ -20,7 +25,7 @@ func LoadFor(name string, src []byte, policies []string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{root: doc.Root()}
+	r := &reader{root: doc.Root(), instead: own}
 	r.top()
 	r.tiers()
 	r.classes()

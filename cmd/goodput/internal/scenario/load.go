@@ -11,12 +11,15 @@ import (
 
 // Load reads a scenario file; name is how its errors call it. The error is a
 // *strictyaml.Errors with everything that is wrong.
-func Load(name string, src []byte) (*File, error) {
+func Load(name string, src []byte) (*File, error) { return loadWith(name, src, nil) }
+
+// loadWith is Load with a policy in place of one of the file's.
+func loadWith(name string, src []byte, instead *instead) (*File, error) {
 	doc, err := strictyaml.Parse(name, src)
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{root: doc.Root()}
+	r := &reader{root: doc.Root(), instead: instead}
 	r.top()
 	r.tiers()
 	r.groups()
@@ -42,6 +45,7 @@ type reader struct {
 	file     File
 	maps     []*strictyaml.Map // one per tier
 	policies []policy.Policy   // of our core, one per tier; a baseline leaves its limit
+	instead  *instead          // nil: every policy is the file's
 	valid    bool              // without what is compared; otherwise only they would be blamed
 }
 

@@ -78,7 +78,11 @@ func (r *reader) tier(m *strictyaml.Map, name string) {
 	r.file.Sim.Tiers = append(r.file.Sim.Tiers, t)
 	r.policies = append(r.policies, policy.Policy{})
 	r.maps = append(r.maps, m)
-	r.policy(m.Need("policy", "{limit: 60, objective: 400ms}"), len(r.policies)-1)
+	i := len(r.policies) - 1
+	r.policy(m.Need("policy", "{limit: 60, objective: 400ms}"), i)
+	if r.instead != nil && r.instead.tier == i {
+		r.replace(m, i)
+	}
 }
 
 // policy reads that of tier i: our core, or a baseline by its name. The objective
@@ -104,14 +108,24 @@ func (r *reader) policy(n strictyaml.Node, i int) {
 	m.Need("limit", "60")
 	p.Read(m)
 	p.ReadDeadlines(m)
-	if law := p.Limiter.Limit; law != nil && policy.Number(law) == 0 && t.Slots == 0 {
-		m.Get("limit").Fail("limit %v has nothing to find: say how many requests the service can do at once, such as slots: 60, beside policy", law)
-	}
+	r.findable(m.Get("limit"), i)
 	m.Done()
 	if m.Sound() {
 		p.Check(m)
 	}
-	cfg := p.Limiter
+	r.ours(i)
+}
+
+// findable reports a law of tier i, which n says, that has nothing to find.
+func (r *reader) findable(n strictyaml.Node, i int) {
+	if law := r.policies[i].Limiter.Limit; law != nil && policy.Number(law) == 0 && r.file.Sim.Tiers[i].Slots == 0 {
+		n.Fail("limit %v has nothing to find: say how many requests the service can do at once, such as slots: 60, beside policy", law)
+	}
+}
+
+// ours gives tier i our core with its policy.
+func (r *reader) ours(i int) {
+	t, cfg := &r.file.Sim.Tiers[i], r.policies[i].Limiter
 	t.Policy = sim.Policy{Name: ours, Core: &cfg}
 	if t.Objective == 0 {
 		t.Objective = cfg.WithDefaults().Objective
