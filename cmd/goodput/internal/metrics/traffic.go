@@ -17,7 +17,7 @@ var (
 	lastingDesc         = plain("lasting_requests", "Requests in flight in classes of streams and of connections, upgraded ones included.", "class")
 	tunnelsDesc         = plain("tunnels", "Upgraded connections (WebSocket) that are open.", "class")
 	openedDesc          = plain("tunnels_total", "Connections that were upgraded.", "class")
-	upgradesRefusedDesc = plain("tunnels_refused_total", "Upgrades that were refused for their number, in classes of connections.", "class")
+	upgradesRefusedDesc = plain("tunnels_refused_total", "Upgrades that were refused for their number.", "class")
 	cutDesc             = plain("lasting_cut_total", "Streams and upgraded connections that were cut, by the limit that they met: idle, nothing had moved for so long, or total.", "class", "limit")
 )
 

@@ -154,6 +154,52 @@ func TestUpgradesAreOfTheClass(t *testing.T) {
 	}
 }
 
+// A reload that changes the mode is none either, and every mode has its connections in what is
+// counted.
+func TestUpgradesCountOnOverModes(t *testing.T) {
+	up := switching(t, func(_ *net.TCPConn, in *bufio.Reader) { io.Copy(io.Discard, in) }) // to the end of the test
+	for _, from := range []config.Mode{config.Request, config.Stream, config.Connection} {
+		for _, to := range []config.Mode{config.Request, config.Stream, config.Connection} {
+			w := start(t, up, func(c *Config, lc *goodput.Config) {
+				c.MaxUpgraded, c.Mode, lc.Depth = 2, from, goodput.NoQueue
+			})
+			one, _ := w.upgrade("echo", "")
+			w.turn(to)
+			w.upgrade("echo", "")
+			if res, _ := w.answer(w.raw(upgradeTo("echo"))); res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Goodput-Rejected") != "unavailable" {
+				t.Errorf("%v, then %v: the third: %s %v", from, to, res.Status, res.Header)
+			}
+			if d := w.proxy.Door(); d.Upgraded != 2 || d.UpgradedTotal != 2 || d.UpgradedRefused != 1 {
+				t.Errorf("%v, then %v: %+v", from, to, d)
+			}
+			if got := w.proxy.Traffic()[0]; got.Tunnels != 2 || got.TunnelsTotal != 2 || got.UpgradesRefused != 1 {
+				t.Errorf("%v, then %v: %+v", from, to, got)
+			}
+			one.Close()
+			w.eventually("a place is free", func() bool { return w.proxy.Door().Upgraded == 1 })
+			w.eventually("and is taken", func() bool {
+				res, err := http.ReadResponse(bufio.NewReader(w.raw(upgradeTo("echo"))), nil)
+				return err == nil && res.StatusCode == http.StatusSwitchingProtocols
+			})
+			w.turn(from)
+			if d := w.proxy.Door(); d.Upgraded != 2 || d.UpgradedTotal != 3 {
+				t.Errorf("%v again: %+v", from, d)
+			}
+		}
+	}
+}
+
+// turn makes the class one of another mode.
+func (w *world) turn(to config.Mode) {
+	w.Helper()
+	cfg := *w.proxy.Config()
+	cfg.Classes = slices.Clone(cfg.Classes)
+	cfg.Classes[0].Mode = to
+	if err := w.proxy.Reconfigure(&cfg); err != nil {
+		w.Fatal(err)
+	}
+}
+
 // Who finds no server waits for as long as the upstream says, or as requests of the class wait
 // at all, and is then refused because of it. The other bound is an hour.
 func TestAbsenceIsOfTheUpstream(t *testing.T) {

@@ -146,6 +146,14 @@ func (p *Proxy) Door() goodputhttp.Stats {
 	for _, c := range p.now.Load().all() {
 		all.Add(c.door.Stats())
 	}
+	// Of what is upgraded a door has a part: it is not asked in classes of connections.
+	all.Upgraded, all.UpgradedTotal = 0, 0
+	for _, c := range p.now.Load().all() {
+		counts := c.carrier.traffic
+		all.Upgraded += counts.tunnels.Load()
+		all.UpgradedTotal += counts.tunnelsEver.Load()
+		all.UpgradedRefused += counts.upgradesRefused.Load()
+	}
 	return all
 }
 

@@ -7,7 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/goodput/goodput"
 	"github.com/goodput/goodput/cmd/goodput/internal/config"
+	"github.com/goodput/goodput/goodputhttp"
 	"golang.org/x/net/http/httpguts"
 )
 
@@ -18,22 +20,23 @@ import (
 // In a class of connections nothing is limited one by one, so nothing waits, and a deadline
 // that a caller sends is as true behind us as it is before us: it passes as it came, and it
 // is not enforced. What bounds such requests is the connections that may be open, Idle and
-// Total, and MaxUpgraded, which is counted here because no limiter is asked.
+// Total, and MaxUpgraded, which is counted here because no limiter is asked, and of all modes
+// that the class has had.
 type carrier struct {
 	next    http.Handler
 	cfg     *config.Class
 	tunnels *tunnels
 	traffic *traffic
-	most    int64 // upgraded connections of a class of connections
+	most    int64 // upgraded connections
 }
 
-// traffic is what a class counts here; it goes on over reloads.
+// traffic is what a class counts here; it goes on over reloads, of its mode too.
 type traffic struct {
 	requests        atomic.Int64 // of streams and connections, upgraded ones included
 	tunnels         atomic.Int64
 	tunnelsEver     atomic.Uint64
-	upgrading       atomic.Int64 // of a class of connections: places taken
-	upgradesRefused atomic.Uint64
+	upgrading       atomic.Int64  // places taken, in whatever mode
+	upgradesRefused atomic.Uint64 // here, beside those that the door refused
 	cut             [endings]atomic.Uint64
 }
 
@@ -53,7 +56,7 @@ type Traffic struct {
 	Tunnels  int64 // upgraded connections that are open, of any class
 
 	TunnelsTotal    uint64 // upgraded ever
-	UpgradesRefused uint64 // for MaxUpgraded, of classes of connections: goodputhttp counts those of others
+	UpgradesRefused uint64 // for MaxUpgraded
 	CutIdle         uint64 // streams and upgraded connections in which nothing had moved for Idle
 	CutTotal        uint64 // that lasted for Total
 }
@@ -65,7 +68,7 @@ func (p *Proxy) Traffic() []Traffic {
 		t := c.carrier.traffic
 		all = append(all, Traffic{
 			Class: c.cfg.Name, Mode: c.cfg.Mode, Requests: t.requests.Load(), Tunnels: t.tunnels.Load(),
-			TunnelsTotal: t.tunnelsEver.Load(), UpgradesRefused: t.upgradesRefused.Load(),
+			TunnelsTotal: t.tunnelsEver.Load(), UpgradesRefused: t.upgradesRefused.Load() + c.door.Stats().UpgradedRefused,
 			CutIdle: t.cut[idled].Load(), CutTotal: t.cut[expired].Load(),
 		})
 	}
@@ -82,13 +85,11 @@ func (c *carrier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case upgrade:
-		if c.cfg.Mode == config.Connection {
-			defer c.traffic.upgrading.Add(-1) // ReverseProxy returns when the tunnel has ended
-			if c.traffic.upgrading.Add(1) > c.most {
-				c.traffic.upgradesRefused.Add(1)
-				tooManyUpgraded(w)
-				return
-			}
+		defer c.traffic.upgrading.Add(-1) // ReverseProxy returns when the tunnel has ended
+		if c.traffic.upgrading.Add(1) > c.most {
+			c.traffic.upgradesRefused.Add(1)
+			goodputhttp.ProxyError(w, r, noPlace)
+			return
 		}
 		u := &upgradable{ResponseWriter: w, carrier: c, r: r}
 		if c.cfg.Mode == config.Request { // a stream has its deadline to its end
@@ -129,12 +130,8 @@ func wantsUpgrade(r *http.Request) bool {
 		httpguts.HeaderValuesContainsToken(r.Header["Connection"], "Upgrade")
 }
 
-// tooManyUpgraded says in a text of its own what goodputhttp answers in the classes that have
-// a limiter, without the markers and the problem document that it may have there.
-// Connections last, so a second is the least that makes sense.
-func tooManyUpgraded(w http.ResponseWriter) {
-	h := w.Header()
-	h.Set("Goodput-Rejected", "unavailable")
-	h.Set("Retry-After", "1")
-	http.Error(w, "As many connections are upgraded as may be. The request was not started. Try again later.", http.StatusServiceUnavailable)
-}
+// noPlace is the refusal of an upgrade where as many connections are upgraded as may be. They
+// last, so a second is the least that makes sense. The door of a class with a limiter refuses
+// before it asks that, and knows nothing of those that were upgraded while the class was one of
+// connections.
+var noPlace = &goodput.Rejection{Outcome: goodput.Rejected, Reason: goodput.Unavailable, RetryAfter: time.Second}

@@ -390,7 +390,7 @@ func TestConnectionMode(t *testing.T) {
 	one, _ := w.upgrade("websocket", "")
 	w.upgrade("websocket", "")
 	res, _ := w.answer(w.raw(upgradeRequest))
-	if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Goodput-Rejected") != "unavailable" || res.Header.Get("Retry-After") != "1" {
+	if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Goodput-Rejected") != "unavailable" || res.Header.Get("Retry-After") == "" {
 		t.Errorf("the third: %s %v", res.Status, res.Header)
 	}
 	one.Close()
