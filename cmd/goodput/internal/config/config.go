@@ -192,7 +192,7 @@ type Class struct {
 type Match struct {
 	Hosts        []string // without port; *.example.com is every name below
 	Paths        []string // prefixes, by whole segments
-	Methods      []string
+	Methods      []string // GET has HEAD as well
 	Headers      []Header
 	ContentTypes []string // without parameters; application/grpc has its suffixes
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"mime"
+	"net/http"
 	"net/textproto"
 	"slices"
 	"strings"
@@ -155,14 +156,13 @@ func (m *Match) Covers(o *Match) bool {
 			return !slices.ContainsFunc(mine, func(a string) bool { return covers(a, b) })
 		})
 	}
-	same := func(a, b string) bool { return a == b }
 	for _, h := range m.Headers {
 		if !slices.ContainsFunc(o.Headers, func(g Header) bool { return g.Name == h.Name && (h.Value == "" || h.Value == g.Value) }) {
 			return false
 		}
 	}
 	return all(m.Hosts, o.Hosts, hostCovers) && all(m.Paths, o.Paths, pathCovers) &&
-		all(m.Methods, o.Methods, same) && all(m.ContentTypes, o.ContentTypes, typeCovers)
+		all(m.Methods, o.Methods, methodCovers) && all(m.ContentTypes, o.ContentTypes, typeCovers)
 }
 
 // Empty reports whether m takes every request.
@@ -179,6 +179,8 @@ func hostCovers(a, b string) bool {
 	domain, wild := strings.CutPrefix(a, "*")
 	return a == b || wild && strings.HasSuffix(strings.TrimPrefix(b, "*"), domain)
 }
+
+func methodCovers(a, b string) bool { return a == b || a == http.MethodGet && b == http.MethodHead }
 
 func pathCovers(a, b string) bool {
 	a, b = strings.TrimSuffix(a, "/"), strings.TrimSuffix(b, "/")

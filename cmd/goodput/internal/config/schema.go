@@ -119,7 +119,7 @@ func classSchema() *jsonschema.Schema {
 		{Name: "match", Value: keys.Object("Which requests it takes: all that is given must hold, and of each list one. Only the last class has none.", 0,
 			keys.Key{Name: "host", Value: keys.Several("Without port; *.example.com is every name below it.", maxList, keys.Text("", ""))},
 			keys.Key{Name: "path", Value: keys.Several("The path itself and all below it, by whole segments: /api has /api/x, and not /apiary. No pattern.", maxList, keys.String("", matchPattern))},
-			keys.Key{Name: "method", Value: keys.Several("In capitals.", maxList, keys.Text("", tokenPattern))},
+			keys.Key{Name: "method", Value: keys.Several("In capitals; GET is also HEAD.", maxList, keys.Text("", tokenPattern))},
 			keys.Key{Name: "header", Value: header},
 			keys.Key{Name: "content_type", Value: keys.Several("Without parameters; application/grpc is also application/grpc+proto.", maxList, keys.String("", "/"))},
 		)},

@@ -25,12 +25,12 @@ func newRequest(r *http.Request) request {
 	return request{Request: r, host: hostname(r.Host), path: resolve(r.URL.Path)}
 }
 
-// hostname returns a Host header without port and trailing dot, in lower case.
+// hostname returns a Host header without port and trailing dots, in lower case.
 func hostname(host string) string {
 	if i := strings.LastIndexByte(host, ':'); i >= 0 && i > strings.LastIndexByte(host, ']') {
 		host = host[:i]
 	}
-	return strings.ToLower(strings.TrimSuffix(host, "."))
+	return strings.ToLower(strings.TrimRight(host, "."))
 }
 
 // resolve returns a path without dot segments and empty ones, and as those servers read it
@@ -72,7 +72,12 @@ func match(m config.Match) matcher {
 	add(len(m.Paths), func(r *request) bool {
 		return slices.ContainsFunc(m.Paths, func(p string) bool { return below(r.path, p) })
 	})
-	add(len(m.Methods), func(r *request) bool { return slices.Contains(m.Methods, r.Method) })
+	methods := m.Methods
+	if slices.Contains(methods, http.MethodGet) {
+		// What answers HEAD is what answers GET, without sending it: it is as dear.
+		methods = append(slices.Clone(methods), http.MethodHead)
+	}
+	add(len(methods), func(r *request) bool { return slices.Contains(methods, r.Method) })
 	for _, h := range m.Headers {
 		name := http.CanonicalHeaderKey(h.Name)
 		add(1, func(r *request) bool {

@@ -22,6 +22,7 @@ func TestMatch(t *testing.T) {
 		{m(config.Match{}), "GET a.b/", true},
 		{config.Match{Hosts: []string{"api.example.com"}}, "GET API.example.com:8080/x", true},
 		{config.Match{Hosts: []string{"api.example.com"}}, "GET api.example.com./x", true},
+		{config.Match{Hosts: []string{"api.example.com"}}, "GET api.example.com..:80/x", true},
 		{config.Match{Hosts: []string{"api.example.com"}}, "GET example.com/x", false},
 		{config.Match{Hosts: []string{"[::1]"}}, "GET [::1]:80/x", true},
 		{config.Match{Hosts: []string{"API.Example.com"}}, "GET api.example.com/x", true},
@@ -53,6 +54,9 @@ func TestMatch(t *testing.T) {
 
 		{config.Match{Methods: []string{"GET", "HEAD"}}, "HEAD h/", true},
 		{config.Match{Methods: []string{"GET", "HEAD"}}, "POST h/", false},
+		{config.Match{Methods: []string{"GET"}}, "HEAD h/", true},
+		{config.Match{Methods: []string{"POST"}}, "HEAD h/", false},
+		{config.Match{Methods: []string{"HEAD"}}, "GET h/", false},
 		{config.Match{Headers: []config.Header{{Name: "x-plan", Value: "pro"}}}, "GET h/ X-Plan=free X-Plan=pro", true},
 		{config.Match{Headers: []config.Header{{Name: "x-plan", Value: "pro"}}}, "GET h/ X-Plan=free", false},
 		{config.Match{Headers: []config.Header{{Name: "x-plan"}}}, "GET h/ X-Plan=free", true},
