@@ -67,6 +67,7 @@ func TestForwardedIsUntrusted_C078(t *testing.T) {
 		"X-Forwarded-For: " + strings.Repeat("9.9.9.9, ", 100) + "9.9.9.9", "X-Forwarded-For:   ",
 		"X-Forwarded-For: unknown, \"evil\"", "Forwarded: for=1.2.3.4;host=evil;proto=https",
 		"X-Real-IP: 1.2.3.4", "X-Forwarded-Proto: https", "X-Forwarded-Host: evil", "X-Forwarded-Port: 443", "X-Forwarded-Prefix: /evil",
+		"x-forwarded-scheme: https", "X-Forwarded-Preferred-Username: root",
 	}
 	for _, f := range forged {
 		c := w.raw("GET / HTTP/1.1\r\nHost: shop.example\r\n" + f + "\r\nConnection: close\r\n\r\n")
@@ -74,6 +75,7 @@ func TestForwardedIsUntrusted_C078(t *testing.T) {
 		for name, want := range map[string]string{
 			"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Proto": "http", "X-Forwarded-Host": "shop.example",
 			"Forwarded": "", "X-Real-Ip": "", "X-Forwarded-Port": "", "X-Forwarded-Prefix": "",
+			"X-Forwarded-Scheme": "", "X-Forwarded-Preferred-Username": "",
 		} {
 			if got := line(body, name); got != want {
 				t.Errorf("%.60q: the service got %s: %q, want %q", f, name, got, want)

@@ -7,18 +7,17 @@ import (
 	"net/http/httputil"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/goodput/goodput/goodputhttp"
 )
 
-// forwarding are the headers that say where a request came from, beside the
-// four that ReverseProxy drops itself (Forwarded, X-Forwarded-For, -Host and
-// -Proto), and when. Applications believe them, so they pass from trusted peers only. An
+// forwarding are the headers that say where a request came from, beside Forwarded, which
+// ReverseProxy drops itself, and all that begin with X-Forwarded-, and when. Applications believe them, so they pass from trusted peers only. An
 // earlier arrival would be served before others by whoever trusts us.
 var forwarding = []string{
-	"X-Real-Ip", "X-Forwarded-Port", "X-Forwarded-Prefix", "X-Forwarded-Server", "X-Forwarded-Ssl",
-	"X-Request-Start", "X-Queue-Start",
+	"X-Real-Ip", "X-Request-Start", "X-Queue-Start",
 }
 
 // rewrite makes the outgoing request. It runs after the hop-by-hop headers were
@@ -40,6 +39,11 @@ func (p *Proxy) rewrite(t *table, c *class, r *httputil.ProxyRequest) {
 		}
 		for _, name := range forwarding {
 			delete(r.Out.Header, name)
+		}
+		for name := range r.Out.Header { // each service has its own: -Scheme, -Ssl, -User
+			if strings.HasPrefix(name, "X-Forwarded-") {
+				delete(r.Out.Header, name)
+			}
 		}
 	}
 	r.SetXForwarded()
