@@ -144,9 +144,7 @@ func TestRefuseIsNotRepeated(t *testing.T) {
 					t.Errorf("%d orders, want %d", n, answer.orders)
 				}
 				outcomes(t, front, map[goodput.Outcome]uint64{goodput.Failed: uint64(answer.orders)})
-				if n := front.Stats().Derivation.Samples; n != 0 {
-					t.Errorf("%d samples of the service time", n)
-				}
+				unsampled(t, front)
 				if n := dep.Stats().Shed; n != uint64(answer.orders) {
 					t.Errorf("%d heard as refusals, want %d", n, answer.orders)
 				}

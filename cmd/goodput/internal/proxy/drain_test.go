@@ -2,12 +2,16 @@ package proxy
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/goodput/goodput"
@@ -104,6 +108,43 @@ func TestDrainTimeout(t *testing.T) {
 		t.Errorf("who ran was answered %+v", r)
 	}
 	w.settle("idle", idle)
+}
+
+// Who waits in vain is told before the timeout is over, when its answer still has the last
+// tenth of it, of at most a second, to go out.
+func TestDrainTellsWhoWaitsInTime(t *testing.T) {
+	for timeout, told := range map[time.Duration]time.Duration{2 * time.Second: 1800 * time.Millisecond, 25 * time.Second: 24 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			cfg := config.One(mustURL(t, "http://192.0.2.1"))
+			lc := &cfg.Classes[0].Limiter
+			lc.Limit, lc.Service, lc.Objective = limit.Fixed(1), time.Second, time.Minute
+			p, err := New(cfg, Options{Logger: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			lim := p.Limiters()[0]
+			slot, ok := lim.TryAcquire()
+			if !ok {
+				t.Fatal("nobody runs")
+			}
+			begun, refused := time.Now(), make(chan time.Duration, 1)
+			go func() {
+				_, err := lim.Acquire(context.Background())
+				if no := (*goodput.Rejection)(nil); !errors.As(err, &no) || no.Reason != goodput.Draining {
+					t.Errorf("who waited got %v", err)
+				}
+				refused <- time.Since(begun)
+			}()
+			synctest.Wait()
+			if err := p.Drain(0, timeout); err != nil { // nobody is connected
+				t.Error(err)
+			}
+			if at := <-refused; at != told {
+				t.Errorf("of %v the refusal came after %v, want %v", timeout, at, told)
+			}
+			slot.Release()
+		})
+	}
 }
 
 // During the delay everything is served (C090, C092), and answers move their clients on:

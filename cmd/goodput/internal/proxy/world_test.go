@@ -193,4 +193,17 @@ func (w *world) settle(what string, ok func(goodput.Stats) bool) goodput.Stats {
 	}
 }
 
+// unsampled checks that the limiter has learned no service time from what has ended. It cannot
+// know before their window is over, and it looks at it when something comes.
+func (w *world) unsampled() {
+	w.Helper()
+	time.Sleep(150 * time.Millisecond) // wall clock: the longest window is 100 ms
+	if slot, ok := w.lim.TryAcquire(); ok {
+		slot.Detach() // gives no sample
+	}
+	if n := w.lim.Stats().Derivation.Samples; n != 0 {
+		w.Errorf("%d service samples", n)
+	}
+}
+
 func idle(s goodput.Stats) bool { return s.Running == 0 && s.Waiting == 0 && s.InUse == 0 }
