@@ -54,16 +54,13 @@ func (f *finisher) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	go func() {
 		defer release()
-		defer cancel()
-		grace := time.NewTimer(f.grace)
+		grace := time.AfterFunc(f.grace, cancel)
 		defer grace.Stop()
-		select {
-		case a := <-answered:
-			if a.err == nil {
-				a.res.Body.Close()
-			}
-		case <-grace.C:
+		// An answer may have come just before the end of the grace: nobody else closes it.
+		if a := <-answered; a.err == nil {
+			a.res.Body.Close()
 		}
+		cancel()
 	}()
 	return nil, ctx.Err()
 }

@@ -2,13 +2,17 @@ package proxy
 
 import (
 	"bufio"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/goodputhttp"
 	"github.com/goodput/goodput/limit"
 )
 
@@ -74,6 +78,41 @@ func TestFinishIsBounded(t *testing.T) {
 		t.Errorf("%d in use while the service may be at it", n)
 	}
 	w.settle("at rest", func(s goodput.Stats) bool { return s.InUse == 0 && s.Running == 0 })
+}
+
+// lastMoment is a service that answers when it is told to end.
+type lastMoment struct{ closed atomic.Int64 }
+
+func (s *lastMoment) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return &http.Response{StatusCode: http.StatusOK, Body: s}, nil
+}
+
+func (s *lastMoment) Read([]byte) (int, error) { return 0, io.EOF }
+func (s *lastMoment) Close() error             { s.closed.Add(1); return nil }
+
+// What comes at the very end of the time that work may go on is closed as well: its server
+// would have it in flight for ever.
+func TestFinishClosesWhatComesLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service := &lastMoment{}
+		lim := goodput.New(goodput.Config{Limit: limit.Fixed(1)})
+		door := &goodputhttp.Server{
+			Limiter:  func(*http.Request) *goodput.Limiter { return lim },
+			Deadline: time.Second,
+			Next: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				if res, err := (&finisher{service, time.Second}).RoundTrip(r); err == nil {
+					t.Errorf("answered %v", res)
+				}
+			}),
+		}
+		door.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+		time.Sleep(2 * time.Second) // of the test: the grace is over
+		synctest.Wait()
+		if n := service.closed.Load(); n != 1 || lim.Stats().InUse != 0 {
+			t.Errorf("closed %d times, %d in use", n, lim.Stats().InUse)
+		}
+	})
 }
 
 // What works without works with it: bodies, early hints, upgrades.
