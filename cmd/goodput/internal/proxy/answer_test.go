@@ -176,6 +176,7 @@ func TestMalformedAnswersAreSaid(t *testing.T) {
 		{"HTTP/1.1 200 OK\r\nnot a header\r\n\r\n", malformed, "malformed"},
 		{"garbage\r\n\r\n", malformed, "malformed"},
 		{"HTTP/1.1 twohundred OK\r\n\r\n", malformed, "malformed"},
+		{"HTTP/1.1 099 Less\r\nContent-Length: 5\r\n\r\nhello", malformed, "malformed"},
 		{"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 2<<20) + "\r\n\r\n", malformed, "malformed"},
 	} {
 		up, _ := saying(t, func(*http.Request) string { return tc.answer })
@@ -188,6 +189,9 @@ func TestMalformedAnswersAreSaid(t *testing.T) {
 		res.Body.Close()
 		if res.StatusCode != http.StatusBadGateway || !strings.HasPrefix(string(body), tc.want) || w.proxy.Failures()[tc.kind] != 1 {
 			t.Errorf("%.60q: %s %q %v", tc.answer, res.Status, body, w.proxy.Failures())
+		}
+		if n := w.inFlight(); n != 0 {
+			t.Errorf("%.60q: %d in flight", tc.answer, n)
 		}
 	}
 	up := backend(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))

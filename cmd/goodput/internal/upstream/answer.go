@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
@@ -11,8 +12,8 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// What a server may answer, beside what its transport lets through: no change of protocol
-// that nobody asked for, and no end of responses before the last.
+// What a server may answer, of what its transport lets through: no change of protocol that
+// nobody asked for, no status that is none, and no end of responses before the last.
 
 // ErrSwitched is the error of a request whose server changed the protocol of its connection
 // where nobody had asked for that, or to another one. Nobody could speak it.
@@ -66,15 +67,22 @@ func (in *informational) why(err error) error {
 	return err
 }
 
-// switched closes res, which is a change of protocol, unless r asked for it.
-func switched(r *http.Request, res *http.Response) error {
-	want, got := protocol(r.Header), protocol(res.Header)
-	if want != "" && strings.EqualFold(want, got) {
+// amiss closes res if it may not be passed on, and says why.
+func amiss(r *http.Request, res *http.Response) (err error) {
+	switch {
+	case res.StatusCode < 100:
+		// net/http reads it, and panics when it is to write it.
+		err = fmt.Errorf("malformed HTTP status code %q", res.Status)
+	case res.StatusCode == http.StatusSwitchingProtocols && !agreed(protocol(r.Header), protocol(res.Header)):
+		err = ErrSwitched
+	default:
 		return nil
 	}
-	res.Body.Close() // it is the connection
-	return ErrSwitched
+	res.Body.Close() // of a change of protocol it is the connection
+	return err
 }
+
+func agreed(want, got string) bool { return want != "" && strings.EqualFold(want, got) }
 
 // protocol returns the one to which a header would change the connection, or "".
 func protocol(h http.Header) string {

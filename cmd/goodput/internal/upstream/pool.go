@@ -117,11 +117,9 @@ func (p *Pool) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err == nil {
 			out.settle()
 			s.answers()
-			if res.StatusCode == http.StatusSwitchingProtocols {
-				if err := switched(r, res); err != nil {
-					s.inFlight.Add(-1)
-					return nil, err
-				}
+			if err := amiss(r, res); err != nil {
+				s.inFlight.Add(-1)
+				return nil, err
 			}
 			s.hold(res)
 			return res, nil
