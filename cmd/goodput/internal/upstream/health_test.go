@@ -141,7 +141,7 @@ func TestWhatIsNoFailure(t *testing.T) {
 	play(t, 1, nil, func(w *world) {
 		a := w.hosts["a"]
 		for _, status := range []int{503, 500, 429, 502} {
-			a.handler = http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+			a.serve(func(rw http.ResponseWriter, _ *http.Request) {
 				rw.Header().Set("Goodput-Rejected", "queue_full")
 				rw.WriteHeader(status)
 			})
@@ -255,7 +255,7 @@ func TestHealthChecks(t *testing.T) {
 		slow := time.Duration(0)
 		set := func(change func()) { mu.Lock(); change(); mu.Unlock() }
 		together := make(chan bool, 1)
-		a.handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		a.serve(func(rw http.ResponseWriter, r *http.Request) {
 			select {
 			case together <- true:
 			default:
@@ -314,7 +314,7 @@ func TestChecksInARow(t *testing.T) {
 		const answers, states = "xoxxooxooo", "wwwwoooooow" // o is well; w: so it was taken for at that check
 		var mu sync.Mutex
 		got, at := "", 0
-		w.hosts["a"].handler = http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		w.hosts["a"].serve(func(rw http.ResponseWriter, _ *http.Request) {
 			mu.Lock()
 			defer mu.Unlock()
 			if at < len(states) {

@@ -66,6 +66,13 @@ func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handler.ServeHTTP(w, r)
 }
 
+// serve has the host answer by handler from now on.
+func (h *host) serve(handler http.HandlerFunc) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.handler = handler
+}
+
 // set makes the host listen or not; what is open breaks when it does not.
 func (h *host) set(down, breaks bool) {
 	h.mu.Lock()
