@@ -4,6 +4,7 @@ import (
 	"mime"
 	"net/http"
 	"net/textproto"
+	"path"
 	"slices"
 	"strings"
 
@@ -99,6 +100,11 @@ func prefix(n strictyaml.Node) string {
 	text := n.Text(maxText)
 	at := pattern(text)
 	if at < 0 {
+		bare, _, _ := strings.Cut(text, ";")
+		if clean := path.Clean(bare); text != "" && text[0] == '/' && (strings.TrimSuffix(text, "/") != strings.TrimSuffix(clean, "/") || strings.ContainsAny(text, `;\\`)) {
+			n.Fail("path %q is not one that a request has once it is resolved: write it without dot segments, empty ones, semicolons and backslashes, such as %s", text, clean)
+			return ""
+		}
 		return urlPath(n)
 	}
 	before := strings.TrimRight(text[:at], "/.")

@@ -72,12 +72,12 @@ func plain(name, help string, labels ...string) *prometheus.Desc {
 
 var (
 	connectionsDesc = plain("connections_usage", "Client connections, by kind: open ones that speak HTTP, and upgraded ones.", "kind")
-	connLimitDesc   = plain("connections_limit", "Client connections that may be open, by kind. Open ones that speak HTTP have no limit of ours.", "kind")
+	connLimitDesc   = plain("connections_limit", "Client connections that may be open, by kind. Those of a listener are bounded by goodput_listener_connections_limit.", "kind")
 	failuresDesc    = plain("upstream_failures_total", "Requests that the upstream did not answer, by kind.", "kind")
 	shedDesc        = plain("upstream_refusals_total", "Answers of the upstream that were themselves refusals for overload, passed on.")
 	sourcesDesc     = plain("deadlines_total", "Requests passed on to the upstream, by what set their deadline: the header that said the shortest, the default, the cap, or none.", "source")
 	deadlinesDesc   = plain("deadline_errors_total", "Requests whose deadline header could not be read and was ignored, by header.", "header")
-	bodiesDesc      = plain("bodies_refused_total", "Requests refused for their body before they arrived at a limiter, by kind: slow or malformed.", "kind")
+	bodiesDesc      = plain("bodies_refused_total", "Requests refused for their body, by kind: slow or malformed, before they arrived at a limiter; large, above max_body, also after that.", "kind")
 	slowDesc        = plain("slow_clients_total", "Connections that were cut because the client kept a slot waiting, to send more of its body or to take more of the response.")
 	bufferedDesc    = plain("bodies_buffered_bytes", "Bytes of request bodies in memory because they are read before their request queues.")
 	heldDesc        = plain("finishing_requests", "Requests that nobody waits for any more and that keep their slot until the service has answered.")
@@ -128,6 +128,7 @@ func (p Proxy) Collect(ch chan<- prometheus.Metric) {
 	}
 	send(bodiesDesc, prometheus.CounterValue, float64(door.SlowBodies), "slow")
 	send(bodiesDesc, prometheus.CounterValue, float64(door.BadBodies), "malformed")
+	send(bodiesDesc, prometheus.CounterValue, float64(door.LargeBodies), "large")
 	send(slowDesc, prometheus.CounterValue, float64(door.SlowClients))
 	send(bufferedDesc, prometheus.GaugeValue, float64(door.Buffered))
 	send(heldDesc, prometheus.GaugeValue, float64(door.Held))

@@ -101,6 +101,11 @@ func (p *Proxy) Drain(delay, timeout time.Duration, servers ...*http.Server) err
 		for _, lim := range p.now.Load().limiters() {
 			running += lim.Stats().Running
 		}
+		for _, c := range p.now.Load().all() {
+			if c.lim == nil {
+				running += int(c.carrier.traffic.requests.Load())
+			}
+		}
 		for _, srv := range servers {
 			srv.Close() // we are leaving
 		}
@@ -110,7 +115,7 @@ func (p *Proxy) Drain(delay, timeout time.Duration, servers ...*http.Server) err
 		return fmt.Errorf("the drain timeout of %v has passed: %d upgraded connections were cut", timeout, cut)
 	}
 	if refused != nil {
-		p.failures.log.Warn("drain timeout: whoever still waited was refused", "component", "drain")
+		p.log.Warn("drain timeout: whoever still waited was refused", "component", "drain")
 	}
 	p.Close()
 	return nil

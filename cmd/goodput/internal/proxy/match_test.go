@@ -125,6 +125,38 @@ func TestFirstClassThatMatches(t *testing.T) {
 	}
 }
 
+// A path that is of one class as it is written and of another as a server may resolve it is
+// refused: else who sends it takes the limit of one and the work of the other.
+func TestAmbiguousPathsAreRefused(t *testing.T) {
+	u := mustURL(t, "http://"+backend(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+	cfg := config.One(u)
+	of := func(name string, m config.Match) config.Class {
+		return config.Class{Name: name, Upstream: config.DefaultName, Match: m, Limiter: goodput.Config{Name: name, Limit: limit.Fixed(2)}}
+	}
+	cfg.Classes = []config.Class{of("dear", config.Match{Paths: []string{"/dear"}}), of("cheap", config.Match{Paths: []string{"/cheap"}}), of("rest", config.Match{})}
+	p, err := New(cfg, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]int{
+		"/dear/x": 200, "/cheap/./x": 200, "/cheap//x": 200, "/cheap;v=1": 400, "/cheap/x;v=1": 200, "/other/../else": 200,
+		"/dear/../cheap": 400, "/dear/%2e%2e/cheap": 400, "/dear/..;/cheap": 400, "/dear/..%5Ccheap": 400, "/cheap/../dear": 400,
+		"//dear": 400, "/dear;x": 400, "/x/..%2fdear": 400, `/x\..\dear`: 400,
+	} {
+		r := httptest.NewRequest("GET", "/", nil)
+		parsed, err := url.ParseRequestURI(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.URL = parsed
+		w := httptest.NewRecorder()
+		p.ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("%s: %d, want %d", path, w.Code, want)
+		}
+	}
+}
+
 func BenchmarkClass(b *testing.B) {
 	t := &table{}
 	for _, path := range []string{"/a", "/b", "/c/d", "/e", "/search"} {

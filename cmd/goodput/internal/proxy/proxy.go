@@ -102,7 +102,12 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
 		r = r.WithContext(context.WithValue(r.Context(), closingKey{}, true))
 	}
-	p.now.Load().class(r).door.ServeHTTP(w, r)
+	c := p.now.Load().class(r)
+	if c == nil {
+		http.Error(w, "goodput: the path is ambiguous: write it without dot segments, empty ones, semicolons and backslashes", http.StatusBadRequest)
+		return
+	}
+	c.door.ServeHTTP(w, r)
 }
 
 // ambiguous reports whether somebody before us may see another end of r than we
@@ -169,16 +174,23 @@ func (p *Proxy) MaxUpgraded() int {
 // Failures returns how often the upstream failed, by kind; every kind is there.
 func (p *Proxy) Failures() map[string]uint64 { return p.failures.counts() }
 
-// Overloaded reports whether every class that has a queue is in a standing overload: a new
-// connection then brings requests that will be refused.
+// Overloaded reports whether every class that has a queue and something to do is in a standing
+// overload, and one at least: a new connection then brings requests that will be refused. A class
+// without a queue cannot have one that stands.
 func (p *Proxy) Overloaded() bool {
-	all := p.Limiters()
-	for _, lim := range all {
-		if s := lim.Stats(); !s.Overload {
+	over := false
+	for _, c := range p.now.Load().classes {
+		if c.lim == nil || c.cfg.Limiter.Depth == goodput.NoQueue {
+			continue
+		}
+		switch s := c.lim.Stats(); {
+		case s.Overload:
+			over = true
+		case s.Load > 0.01: // a hundredth of what it can serve comes: not nothing
 			return false
 		}
 	}
-	return len(all) > 0
+	return over
 }
 
 // Close ends the health checks, and closes the connections to the upstreams that carry

@@ -49,15 +49,29 @@ func (t *table) limiters() []*goodput.Limiter {
 	return limiters
 }
 
-// class returns the class of a request.
+// class returns the class of a request; nil if it is of one as its path is written and of another
+// as a server may resolve it. Which of the two the service would run nobody knows here, and
+// whoever may choose would take the limit of one and the work of the other. Browsers resolve a
+// path before they send it.
 func (t *table) class(r *http.Request) *class {
-	last := len(t.classes) - 1
-	if last == 0 {
+	if len(t.classes) == 1 {
 		return t.classes[0]
 	}
 	q := newRequest(r)
+	c := t.first(&q)
+	if q.path != r.URL.Path && r.URL.Path != "" {
+		if q.path = r.URL.Path; t.first(&q) != c {
+			return nil
+		}
+	}
+	return c
+}
+
+// first returns the first class that takes a request.
+func (t *table) first(q *request) *class {
+	last := len(t.classes) - 1
 	for _, c := range t.classes[:last] {
-		if c.matches == nil || c.matches(&q) {
+		if c.matches == nil || c.matches(q) {
 			return c
 		}
 	}
