@@ -17,6 +17,7 @@ import (
 
 	"github.com/goodput/goodput"
 	"github.com/goodput/goodput/cmd/goodput/internal/config"
+	"github.com/goodput/goodput/goodputhttp"
 	"github.com/goodput/goodput/limit"
 )
 
@@ -140,6 +141,20 @@ func TestDeadlinesAreOfTheClass(t *testing.T) {
 		if got := w.left(c.header, c.sent...); got < c.from || got > c.to {
 			t.Errorf("%s: %s says %d, want %d to %d", c.name, c.header, got, c.from, c.to)
 		}
+	}
+}
+
+// How long a client may be waited for is of the class. By default it is twice what the deadline
+// here leaves it, which would end the request otherwise.
+func TestSlowClientsAreOfTheClass(t *testing.T) {
+	addr := backend(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }))
+	w := start(t, addr, func(c *Config, _ *goodput.Config) {
+		c.SlowClient, c.Deadline = 100*time.Millisecond, goodputhttp.DefaultSlowClient/2
+	})
+	w.raw("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 8388608\r\n\r\n") // and nothing of it
+	w.settle("it has had its slot", func(s goodput.Stats) bool { return s.Arrivals == 1 && idle(s) })
+	if slow, late := w.proxy.Door().SlowClients, w.proxy.Failures()[TimedOut.String()]; slow != 1 || late != 0 {
+		t.Errorf("%d clients were too slow, %d deadlines passed", slow, late)
 	}
 }
 
