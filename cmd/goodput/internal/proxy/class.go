@@ -20,6 +20,7 @@ type class struct {
 	cfg     *config.Class
 	matches matcher
 	lim     *goodput.Limiter // nil: connections are not limited one by one
+	kept    *goodput.Limiter // of a class of connections: the one from before it was
 	door    *goodputhttp.Server
 	carrier *carrier // behind the door
 	pool    *upstream.Pool
@@ -137,6 +138,14 @@ func markers(names []string) (set goodputhttp.Markers) {
 		}
 	}
 	return set
+}
+
+// last returns the limiter of a class, also the one that a class of connections had before.
+func (c *class) last() *goodput.Limiter {
+	if c.lim != nil {
+		return c.lim
+	}
+	return c.kept
 }
 
 // maxUpgraded is how many connections of the class may be upgraded at once.

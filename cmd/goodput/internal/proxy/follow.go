@@ -22,7 +22,7 @@ type follower struct {
 
 // follow takes the limiter over from was, the class of that name until now, if there is one.
 // apply puts the limits of c in force; from then on they follow what of the upstream is there.
-func (c *class) follow(was *class, apply func(goodput.Config) error) error {
+func (c *class) follow(was *class, apply func(goodput.Config)) {
 	c.mu = new(sync.Mutex)
 	if was != nil && was.mu != nil {
 		c.mu = was.mu
@@ -34,10 +34,10 @@ func (c *class) follow(was *class, apply func(goodput.Config) error) error {
 	if was != nil {
 		was.over = true // a call that is on its way changes nothing any more
 	}
-	err := apply(c.limits(c.pool.Capacity()))
+	apply(c.limits(c.pool.Capacity()))
 	c.mu.Unlock()
-	if err != nil || c.lim == nil {
-		return err
+	if c.lim == nil {
+		return
 	}
 	c.stop = c.pool.Watch(func(there upstream.Capacity) {
 		c.mu.Lock()
@@ -50,7 +50,6 @@ func (c *class) follow(was *class, apply func(goodput.Config) error) error {
 		}
 		c.lim.SetPresent(there.Present) // after it, or as many as before run at once on a server that has just come
 	})
-	return nil
 }
 
 // limits is the configuration of the limiter for what is there. A number is that of all

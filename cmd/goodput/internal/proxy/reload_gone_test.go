@@ -3,6 +3,7 @@ package proxy
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -56,6 +57,32 @@ func TestClassThatGoesAndComesIsTheSame(t *testing.T) {
 	for i, ch := range []chan reply{running, waiting, rest, third} {
 		if r := <-ch; r.status != 200 {
 			t.Errorf("request %d was answered %+v", i, r)
+		}
+	}
+	w.settle("idle", idle)
+}
+
+// A class that is of connections for a while and then of requests again is the one that it
+// was: its slot is still taken.
+func TestClassOfConnectionsForAWhileIsTheSame(t *testing.T) {
+	addr, entered, release := held(t)
+	w, both, _ := reloaded(t, addr)
+	running := w.ask(w.h1, "/comes/1")
+	<-entered
+	other := *both
+	other.Classes = slices.Clone(both.Classes)
+	other.Classes[0].Mode = config.Connection
+	w.reconfigure(&other)
+	if n := len(w.proxy.Limiters()); n != 1 {
+		t.Errorf("%d limiters are in force", n)
+	}
+	w.reconfigure(both)
+	waiting := w.ask(w.h1, "/comes/2")
+	w.settle("one runs and one waits", func(s goodput.Stats) bool { return s.Waiting == 1 && s.InUse == 1 })
+	close(release)
+	for _, ch := range []chan reply{running, waiting} {
+		if r := <-ch; r.status != 200 {
+			t.Errorf("answered %+v", r)
 		}
 	}
 	w.settle("idle", idle)

@@ -42,8 +42,8 @@ func (t *table) all() []*class { return slices.Concat(t.classes, t.gone) }
 func (t *table) limiters() []*goodput.Limiter {
 	var limiters []*goodput.Limiter
 	for _, c := range t.all() {
-		if c.lim != nil {
-			limiters = append(limiters, c.lim)
+		if lim := c.last(); lim != nil {
+			limiters = append(limiters, lim)
 		}
 	}
 	return limiters
@@ -155,13 +155,7 @@ func (p *Proxy) Reconfigure(cfg *config.Config) error {
 	}
 	for _, c := range t.classes {
 		was := old.find(c.cfg.Name)
-		err := c.follow(was, func(limits goodput.Config) (err error) {
-			c.lim, err = p.limiter(c.cfg, limits, was)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("class %q: %w", c.cfg.Name, err)
-		}
+		c.follow(was, func(limits goodput.Config) { c.lim, c.kept = p.limiter(c.cfg, limits, was) })
 	}
 	t.leave(old)
 	p.now.Store(t)
@@ -179,13 +173,20 @@ func (t *table) closeBut(other *table) {
 }
 
 // limiter returns the limiter of a class, which goes on if there was one, unless it was one
-// that refuses and is to be one that does not: their counters cannot be told apart.
-func (p *Proxy) limiter(c *config.Class, limits goodput.Config, was *class) (*goodput.Limiter, error) {
+// that refuses and is to be one that does not: their counters cannot be told apart. A class of
+// connections has none, and keeps the one that it had for when it is of requests again.
+func (p *Proxy) limiter(c *config.Class, limits goodput.Config, was *class) (lim, kept *goodput.Limiter) {
+	if was != nil && was.cfg.Limiter.Observe == c.Limiter.Observe {
+		lim = was.last()
+	}
 	switch {
 	case c.Mode == config.Connection:
-		return nil, nil
-	case was != nil && was.lim != nil && was.cfg.Limiter.Observe == c.Limiter.Observe:
-		return was.lim, was.lim.Reconfigure(limits)
+		return nil, lim
+	case lim != nil:
+		if err := lim.Reconfigure(limits); err != nil {
+			panic("proxy: limits that were validated: " + err.Error())
+		}
+		return lim, nil
 	case p.newLimiter != nil:
 		return p.newLimiter(limits), nil
 	}
