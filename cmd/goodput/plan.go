@@ -134,7 +134,7 @@ func (c *planCmd) takePolicy() error {
 	}
 	l := &class.Limiter
 	c.Class, c.Limit.Law = class.Name, l.Limit
-	c.Objective, c.Deadline = flags.Span(l.Objective), flags.Span(class.Deadline)
+	c.Objective, c.Deadline = flags.Span(l.Objective), flags.Span(untold(class))
 	if l.Percentile != 0 {
 		c.Percentile = topology.Percentile(l.Percentile)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // The file that protects a service is the one that is played: plan and replay take the
-// policy of one of its classes in place of flags.
+// policy of one of its classes in place of flags, and simulate in place of the scenario's.
 
 // given returns those of the flags that the command line has, as they are written there.
 func given(ctx *kong.Context, names ...string) (all []string) {
@@ -54,4 +55,10 @@ func policyClass(file, name string) (*config.Class, error) {
 		return nil, fmt.Errorf("--class %s has mode %v: there are no service times and no queue to compute with", found.Name, found.Mode)
 	}
 	return found, nil
+}
+
+// untold is the deadline that requests have which bring none.
+func untold(c *config.Class) time.Duration {
+	p := c.Policy()
+	return p.Told(0)
 }

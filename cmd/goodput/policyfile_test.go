@@ -23,6 +23,7 @@ defaults: {objective: 400ms}
 classes:
   - {name: live, match: {path: /ws}, mode: stream, limit: 9}
   - {name: search, match: {path: /search}, limit: 60, service: 50ms, deadline: 2s, percentile: 0.95}
+  - {name: capped, match: {path: /capped}, limit: 60, service: 50ms, deadline_cap: 3s}
   - {name: fixed, match: {path: /fixed}, limit: 60, service: 50ms, depth: 480}
   - {name: rest}
 `
@@ -33,6 +34,7 @@ func TestPlanByPolicyFile(t *testing.T) {
 	file := policyOf(t, classesFile)
 	for _, c := range []struct{ byFile, byFlags []string }{
 		{[]string{"--class", "search"}, []string{"--limit", "60", "--service", "50ms", "--objective", "400ms", "--percentile", "95", "--deadline", "2s"}},
+		{[]string{"--class", "capped"}, []string{"--limit", "60", "--service", "50ms", "--objective", "400ms", "--deadline", "3s"}},
 		{[]string{"--class", "search", "--service", "50ms:fixed"}, []string{"--limit", "60", "--service", "50ms:fixed", "--objective", "400ms", "--percentile", "95", "--deadline", "2s"}},
 		{[]string{"--class", "fixed", "--burst", "2x:1s"}, []string{"--limit", "60", "--service", "50ms", "--objective", "400ms", "--depth", "480", "--burst", "2x:1s"}},
 	} {
@@ -73,6 +75,9 @@ func TestReplayByPolicyFile(t *testing.T) {
 	if got := result("--config", several, "--class", "a"); got != byFlags {
 		t.Errorf("by a class of the file:\n%s\nby flags:\n%s", got, byFlags)
 	}
+	if got := result("--config", policyOf(t, strings.Replace(one, "deadline", "deadline_cap", 1))); got != byFlags {
+		t.Errorf("by the cap of the file:\n%s\nby flags:\n%s", got, byFlags)
+	}
 	if got := result("--config", policyOf(t, one+"depth: none\n")); got == byFlags {
 		t.Error("without a queue everything is as with one")
 	}
@@ -87,7 +92,7 @@ func TestPolicyFileRefused(t *testing.T) {
 	wrong := policyOf(t, "version: 1\nupstream: http://h\nobjektive: 1s\n")
 	auto := policyOf(t, "version: 1\nupstream: http://h\n")
 	for args, want := range map[string]string{
-		"plan --config " + file:                                             "--class is required: " + file + " has the classes live, search, fixed or rest, and each has a limit of its own",
+		"plan --config " + file:                                             "--class is required: " + file + " has the classes live, search, capped, fixed or rest, and each has a limit of its own",
 		"plan --config " + file + " --class serach":                         `--class "serach" is unknown, did you mean search? in ` + file,
 		"plan --config " + file + " --class live":                           "--class live has mode stream: there are no service times and no queue to compute with",
 		"plan --config " + file + " --class rest --service 50ms":            "--limit auto has no number before it runs",

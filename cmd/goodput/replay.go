@@ -127,7 +127,7 @@ func (c *replayCmd) takePolicy() error {
 	}
 	c.class, c.Class = class, rules
 	c.Limit.Law = class.Limiter.Limit
-	c.Objective, c.Deadline = flags.Span(class.Limiter.Objective), flags.Span(class.Deadline)
+	c.Objective, c.Deadline = flags.Span(class.Limiter.Objective), flags.Span(untold(class))
 	return nil
 }
 
