@@ -148,7 +148,7 @@ func TestSizeScalesTheService(t *testing.T) {
 			serveOnce(t, l) // before, nobody knows what a unit of size takes
 			slot := mustAcquire(t, l)
 			defer slot.Release()
-			w.Deadline = time.Now().Add(100 * time.Millisecond)
+			w.Deadline = time.Now().Add(30 * time.Millisecond)
 			_, err := l.AcquireWork(context.Background(), w)
 			if reason(err) != NoBudget {
 				t.Fatalf("got %v, want no_budget", err)

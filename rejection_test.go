@@ -115,7 +115,7 @@ func TestNoBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(Config{Limit: limit.Fixed(1), Objective: 2 * time.Second, Service: 100 * time.Millisecond})
 		slot := mustAcquire(t, l)
-		ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Millisecond)
 		defer cancel()
 		begun := time.Now()
 		_, err := l.Acquire(ctx)
@@ -123,10 +123,10 @@ func TestNoBudget(t *testing.T) {
 		if !ok || r.Reason != NoBudget || time.Since(begun) != 0 {
 			t.Fatalf("%v after %v, want no_budget at once", err, time.Since(begun))
 		}
-		if r.Remaining != 300*time.Millisecond || r.PredictedWait+r.Service <= r.Remaining {
+		if r.Remaining != 60*time.Millisecond || r.PredictedWait+r.Service <= r.Remaining {
 			t.Errorf("wait %v + service %v does fit %v", r.PredictedWait, r.Service, r.Remaining)
 		}
-		if !strings.Contains(err.Error(), "> 300ms left)") {
+		if !strings.Contains(err.Error(), "> 60ms left)") {
 			t.Errorf("%q does not say what was left", err)
 		}
 		if r.RetryAfter != 0 || r.Jittered() != 0 {

@@ -76,9 +76,9 @@ func (c *Core) lapsesAt() time.Duration {
 }
 
 // lacking returns why there is no place for a newcomer: one in a queue that nothing serves
-// would be free if something did.
+// would be free if something did, and whose budget bears no wait would not have to.
 func (c *Core) lacking(why Reason) Reason {
-	if c.absence.is && why == QueueFull {
+	if c.absence.is && (why == QueueFull || why == NoBudget) {
 		return Unavailable
 	}
 	return why

@@ -254,7 +254,7 @@ func TestDerivationString(t *testing.T) {
 		},
 		{
 			"unreachable", base, 100_000, lognormalAt(0.05, 2),
-			"60 slots / 50ms mean = 1200/s; objective 400ms p99, service p99 428ms -> unreachable: the service alone takes longer; 9 deep, what keeps the slots busy (rule of thumb 480: p99 would be 832ms)",
+			"60 slots / 50ms mean = 1200/s; objective 400ms p99, service p99 428ms -> unreachable: the service alone takes longer; 9 deep, what keeps the slots busy, more for whoever has a deadline within the objective (rule of thumb 480: p99 would be 832ms)",
 		},
 		{
 			"prior", base, 0, nil,

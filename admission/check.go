@@ -26,7 +26,7 @@ func (c *Core) Check() error {
 		return fmt.Errorf("I3: %d bytes wait, more than %d", c.bytes, c.cfg.MaxBytes)
 	case c.depth > c.derivation.Depth:
 		return fmt.Errorf("I11: depth %d in force exceeds the derived %d", c.depth, c.derivation.Depth)
-	case c.reach < c.depth || c.reach > c.depth && !c.derivation.Tight:
+	case c.reach < c.depth || c.reach > c.depth && !c.derivation.Tight && !c.derivation.Chances:
 		return fmt.Errorf("I3: depth %d for who has a deadline, %d for the others, tight %v", c.reach, c.depth, c.derivation.Tight)
 	case c.inUse < c.running:
 		return fmt.Errorf("I12: %d requests run on %d units", c.running, c.inUse)

@@ -62,6 +62,7 @@ type Core struct {
 	service    estimate
 	derivation Derivation
 	cv2        float64
+	needed     float64 // the percentile of the service that must fit a budget
 	quantile   float64 // of the service, seconds per unit of size; per second predicted where sizes are trusted
 	derivedAt  time.Duration
 	ruledAt    time.Duration // of Derivation.RuleLatency
@@ -78,7 +79,7 @@ type Core struct {
 	idleness idleness      // whether the depth of an overload keeps the slots busy
 	depth    int           // in force. Invariant: at most derivation.Depth (I11)
 	others   time.Duration // when somebody last had to wait whose deadline does not keep the objective
-	reach    int           // the depth for those whose deadline is within the objective. Invariant: depth, or more in a tight limiter (I3)
+	reach    int           // the depth for those whose deadline is within the objective. Invariant: depth, or more as Tight and Chances of a Derivation say (I3)
 	shortest time.Duration // of the budgets queued since the queue was empty
 	longest  time.Duration
 
@@ -216,9 +217,10 @@ func (c *Core) enqueue(r *Request, f *flow) Decision {
 		c.others = c.now
 	}
 	c.planned = c.foresees(f)
-	d := Decision{PredictedWait: c.predict(r, f), Service: c.needs(f, r.Size)}
+	d := Decision{PredictedWait: c.predict(r, f), Service: c.needs(f, r.Size, r.whole(c.now))}
 	// Doomed at the door: predicted wait + service does not fit the budget. Of a
-	// pause or an absence nobody knows how long it lasts, and the alarm will tell.
+	// pause or an absence nobody knows how long it lasts, and the alarm will tell;
+	// whoever could not wait at all, but run at once, lacks what it would run on.
 	switch {
 	case c.limit == 0 && c.depth == 0:
 		return c.refuse(f, Unavailable)
@@ -226,7 +228,7 @@ func (c *Core) enqueue(r *Request, f *flow) Decision {
 		d.PredictedWait = 0
 	}
 	if r.Deadline != Never && c.spent(r, &d) {
-		return c.refuseWith(f, d, NoBudget)
+		return c.refuseWith(f, d, c.lacking(NoBudget))
 	}
 	if c.beyond(r, f) {
 		return c.refuseWith(f, d, Shed)

@@ -179,17 +179,22 @@ func (c *Core) grant(cost int) {
 // for all it is at most the quantile of all service times, unless more is predicted. In an
 // overload it is not: there is always somebody else to serve, and the queue ends where
 // the deadlines do, so that what is let through on a guess is late.
-func (c *Core) need(size int) time.Duration {
-	n := c.quantile
+// Of a whole budget that this does not fit, less must be left: see chance.go. Where sizes
+// are trusted it is what others took that would have to be shorter, not this one.
+func (c *Core) need(size int, whole time.Duration) time.Duration {
+	n, unit := c.quantile, 1.0
 	switch z := &c.service.sizes; {
 	case c.service.samples == 0 || z.use == SizeIgnored:
 	case z.trusted():
 		p := z.predict(size)
-		n = min(n*p, max(c.most, p))
+		return seconds(min(n*p, max(c.most, p)))
 	default:
-		n *= float64(size)
+		unit = float64(size)
 	}
-	return seconds(n)
+	if budget := whole.Seconds() / unit; whole != Never && budget < fits*n {
+		n = c.bearable(budget, unit, n)
+	}
+	return seconds(n * unit)
 }
 
 // needs is need for a request of a flow: nothing where its tenant asks for no more than
@@ -197,11 +202,11 @@ func (c *Core) need(size int) time.Duration {
 // is for when somebody does: a deadline shorter than the quantile, which nearly always is
 // enough, would be refused for the whole of an overload that is not its tenant's. And there
 // is nobody to serve instead, as within its share the tenant is served whatever comes.
-func (c *Core) needs(f *flow, size int) time.Duration {
+func (c *Core) needs(f *flow, size int, whole time.Duration) time.Duration {
 	if c.cfg.Tenants != nil && c.overload && !c.greedy(f) {
 		return 0
 	}
-	return c.need(size)
+	return c.need(size, whole)
 }
 
 // bound is when the wait of a request without a deadline ends.
@@ -286,7 +291,7 @@ func (c *Core) queued(w *Waiter, sign int) {
 func (c *Core) arm(w *Waiter) {
 	w.alarm = w.bound
 	if w.deadline != Never {
-		w.alarm = min(w.alarm, w.deadline-max(c.needs(w.flow, int(w.size))-1, 0))
+		w.alarm = min(w.alarm, w.deadline-max(c.needs(w.flow, int(w.size), w.whole())-1, 0))
 	}
 	if c.absence.is {
 		w.alarm = min(w.alarm, c.absence.ends(w))
@@ -298,7 +303,7 @@ func (c *Core) over(w *Waiter) Reason {
 	switch {
 	case c.now >= w.deadline:
 		return Deadline
-	case w.deadline != Never && w.deadline-c.now < c.needs(w.flow, int(w.size)):
+	case w.deadline != Never && w.deadline-c.now < c.needs(w.flow, int(w.size), w.whole()):
 		return Doomed
 	case c.absence.is && c.now >= c.absence.ends(w):
 		return Unavailable

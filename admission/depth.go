@@ -228,6 +228,7 @@ type Derivation struct {
 	RuleLatency time.Duration // the latency at Percentile that a queue of Rule would give
 	Reachable   bool          // Service fits Objective
 	Tight       bool          // fewer than 4 slots, which Depth does not keep busy: who has a deadline within Objective may queue beyond it
+	Chances     bool          // Service leaves the objective next to nothing, or nothing, while most of it fits: who has a deadline within Objective may queue beyond Depth
 	Fixed       bool          // Config.Depth said so; nothing was derived
 	Samples     int           // service times behind it
 	Prior       time.Duration // mean of the prior while that still counts: 100 samples and one objective long
@@ -291,7 +292,7 @@ func (d Derivation) String() string {
 	default:
 		fmt.Fprintf(&b, "%d deep", d.Depth)
 	}
-	if d.Tight {
+	if d.Tight || d.Chances {
 		b.WriteString(", more for whoever has a deadline within the objective")
 	}
 	if d.Rule > 0 {

@@ -79,16 +79,18 @@
 //     its own part of it, in an overload within what keeps its share busy; that is the
 //     depth in force where there is one tenant and priority. Except under Block, for a
 //     request that waits alone, whatever it costs, and for one whose deadline is within
-//     the objective in a tight limiter (Derivation.Tight), or where sizes are trusted
+//     the objective in a tight limiter (Derivation.Tight), where the service leaves that
+//     nothing to wait (Derivation.Chances), or where sizes are trusted
 //     (Derivation.Sizes). Always waiting <= MaxItems, bytes <= MaxBytes.
 //   - I4 Each offered request ends in exactly one outcome:
 //     arrivals = sum of outcomes + waiting + running.
 //   - I5 While anyone waits nothing is granted whose remaining budget is below
-//     the service quantile, that of the objective or, in a tight limiter, the p95;
-//     but for a tenant that asks for no more than its share in an overload, which is
-//     that of others. While nobody waits, a request that fits the free
-//     slots is refused only if it has expired, is larger than MaxBytes, or comes
-//     during a drain.
+//     the service quantile, that of the objective or, in a tight limiter, the p95; of a
+//     budget that never had room for that, below the same quantile of the services that
+//     fit the whole of it, if most do. But for a tenant that asks for no more than its
+//     share in an overload, which is that of others. While nobody waits, a request that
+//     fits the free slots is refused only if it has expired, is larger than MaxBytes, or
+//     comes during a drain.
 //   - I6 Time does not run backwards: now is clamped once, at entry.
 //   - I7 Lent slots count as in use; nothing is lent while anyone waits, while over
 //     the limit, or where it matters who is admitted or when: with Tenants, a Reserve or

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"math"
+	"sort"
 	"time"
 
 	"github.com/goodput/goodput/internal/hist"
@@ -278,8 +279,9 @@ type estimate struct {
 
 // A point is a service time, in seconds, that stands for the samples of one
 // bucket: their mean, number and standard deviation. Taken as uniform they lie
-// within reach of the mean, which never goes into another bucket.
-type point struct{ at, weight, spread, reach float64 }
+// within reach of the mean, which never goes into another bucket. Below is the weight of
+// those before.
+type point struct{ at, weight, spread, reach, below float64 }
 
 // setPrior states what is believed before samples: an exponential service of
 // the given mean, which is what a service of unknown variance is priced as.
@@ -396,7 +398,7 @@ func (e *estimate) refresh() {
 			lower = hist.Bound(i - 1)
 		}
 		reach = max(0, min(reach, hist.Bound(i)-at, at-lower))
-		e.points = append(e.points, point{at, c.n, spread, reach})
+		e.points = append(e.points, point{at, c.n, spread, reach, e.total})
 		e.total += c.n
 	}
 }
@@ -404,15 +406,14 @@ func (e *estimate) refresh() {
 // quantile returns the q-quantile of the service time per unit of size, in
 // seconds.
 func (e *estimate) quantile(q float64) float64 {
-	rank, seen := q*e.total, 0.0
-	for _, p := range e.points {
-		if seen+p.weight >= rank {
-			f := (rank - seen) / p.weight // 0..1 inside the bucket
-			return p.at + p.reach*(2*f-1)
-		}
-		seen += p.weight
+	rank := q * e.total
+	i := sort.Search(len(e.points), func(i int) bool { return e.points[i].below+e.points[i].weight >= rank })
+	if i == len(e.points) {
+		return e.points[i-1].at
 	}
-	return e.points[len(e.points)-1].at
+	p := &e.points[i]
+	f := (rank - p.below) / p.weight // 0..1 inside the bucket
+	return p.at + p.reach*(2*f-1)
 }
 
 // moments returns the mean, in seconds, and the squared coefficient of variation.

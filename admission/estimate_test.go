@@ -152,7 +152,7 @@ func TestSizeAndCost(t *testing.T) {
 	for size, want := range map[int]time.Duration{0: 2 * ms, 1: 2 * ms, 100: 200 * ms} {
 		r := Request{Cost: 1, Size: size}
 		c.normalize(&r)
-		if got := c.need(r.Size); (got - want).Abs() > time.Microsecond {
+		if got := c.need(r.Size, Never); (got - want).Abs() > time.Microsecond {
 			t.Errorf("size %d needs %v, want %v", size, got, want)
 		}
 	}

@@ -79,6 +79,8 @@ func (c *Core) retune() {
 	// the slots busy.
 	c.reach = c.depth
 	switch {
+	case c.derivation.Chances && !c.overload:
+		c.reach = maxItems
 	case !c.derivation.Tight:
 	case c.overload && rho > 1 && c.now-c.stood >= tightHolds*c.cfg.Objective:
 		c.reach = max(c.depth, c.deepened(c.busyDepth(rho)))
@@ -153,11 +155,13 @@ func (c *Core) derive() {
 	} else {
 		few := c.limit > 0 && float64(c.limit) < tightSlots*cost
 		d.Tight = few && d.Depth < c.busyDepth(tightLoad)
+		d.Chances = !d.Tight && c.chances(top*size)
 	}
 	if c.quantile = top; d.Tight && q > tightPercentile {
 		q = tightPercentile
 		c.quantile = c.service.quantile(q)
 	}
+	c.needed = q
 	c.judgeSizes(&d, q)
 	c.derivation = d
 	c.retune()

@@ -32,9 +32,9 @@ func (m *model) hopeless(p *place) bool {
 	return m.away.is && m.now-max(p.offered, m.away.since) >= m.away.bound
 }
 
-// full is why there is no place: in a queue that nothing serves it is not the queue.
+// full is why there is no place: in a queue that nothing serves it is neither the queue nor the budget.
 func (m *model) full(why Reason) Reason {
-	if m.away.is && why == QueueFull {
+	if m.away.is && (why == QueueFull || why == NoBudget) {
 		return Unavailable
 	}
 	return why

@@ -52,7 +52,7 @@ func TestModel(t *testing.T) {
 	for _, what := range []string{
 		"fifo", "newest_first", "edf", "overload", "queue_full", "bytes_full", "too_costly", "too_large",
 		"no_budget", "shed", "displaced", "wait_bound", "unavailable", "draining", "deadline", "doomed", "client", "parent",
-		"quota", "replaced", "parked", "displaced by tag", "displaced by tag of a bucket", "shed at the door",
+		"quota", "replaced", "parked", "a chance", "no chance", "less of a chance than others", "displaced by tag", "displaced by tag of a bucket", "shed at the door",
 		"granted by reserve", "revived", "clamped", "corrected",
 		"waits for the allowance", "allowed in time",
 		"sizes scales", "sizes trusted", "sizes ignored", "makes nobody late",

@@ -25,14 +25,57 @@ func (s sizesInForce) mean(size int) float64 { return s.base + s.each*float64(si
 // work is what a request is predicted to take, slots times seconds.
 func (s sizesInForce) work(p *place) float64 { return s.mean(p.Size) * float64(p.Cost) }
 
-func (m *model) need(size int) time.Duration {
-	switch z := m.num.sizes; {
-	case !m.num.sized || z.use == SizeIgnored:
-		return seconds(m.num.quantile)
+func (m *model) need(p *place) time.Duration {
+	z, unit := m.num.sizes, float64(p.Size)
+	switch {
 	case z.trusted():
-		return seconds(min(m.num.quantile*z.mean(size), max(z.most, z.mean(size))))
+		return seconds(min(m.num.quantile*z.mean(p.Size), max(z.most, z.mean(p.Size))))
+	case !m.num.sized || z.use == SizeIgnored:
+		unit = 1
 	}
-	return seconds(m.num.quantile * float64(size))
+	if p.Deadline == Never {
+		return seconds(m.num.quantile * unit)
+	}
+	return seconds(m.bearable((p.Deadline-p.offered).Seconds()/unit, unit) * unit)
+}
+
+// bearable is what must be left of a budget, per unit of size.
+func (m *model) bearable(budget, unit float64) float64 {
+	if budget >= 1.1*m.num.quantile {
+		return m.num.quantile
+	}
+	chance := m.within(budget / 1.1)
+	if chance < 0.5 {
+		m.seen["no chance"]++
+		return m.num.quantile
+	}
+	if best := m.within(m.budget[1].Seconds() / unit / 1.1); m.num.overload && chance < 0.95*best {
+		m.seen["less of a chance than others"]++
+		return m.num.quantile
+	}
+	m.seen["a chance"]++
+	rank, seen := m.num.needed*chance*m.num.total, 0.0
+	for _, s := range m.num.services {
+		if seen+s.weight >= rank {
+			return min(m.num.quantile, s.at+s.reach*(2*(rank-seen)/s.weight-1))
+		}
+		seen += s.weight
+	}
+	return m.num.quantile
+}
+
+// within is the part of the services that take at most t seconds per unit of size.
+func (m *model) within(t float64) float64 {
+	sum := 0.0
+	for _, s := range m.num.services {
+		switch {
+		case s.at+s.reach < t || s.reach == 0 && s.at <= t:
+			sum += s.weight
+		case s.at-s.reach < t:
+			sum += s.weight * (t - (s.at - s.reach)) / (2 * s.reach)
+		}
+	}
+	return sum / m.num.total
 }
 
 // planned is whether the deadlines of those that wait are looked at one by one.

@@ -51,7 +51,9 @@ type model struct {
 
 // numbersInForce are what the model takes from the core.
 type numbersInForce struct {
-	quantile           float64
+	quantile, needed   float64
+	services           []point // the distribution that quantile is of
+	total              float64
 	rate, slots        float64 // cost per second that can be served, and that the slots could or, in a search, will
 	growth             float64 // by how much more that is: 1 without one
 	depth, reach, full int
@@ -77,7 +79,7 @@ type rowNumbers struct {
 func numbersOf(c *Core) numbersInForce {
 	_, cost := c.service.request()
 	n := numbersInForce{
-		quantile: c.quantile, rate: c.rate(), slots: c.slotRate() * c.growth, growth: c.growth, depth: c.depth, reach: c.reach, full: c.derivation.Depth,
+		quantile: c.quantile, needed: c.needed, services: slices.Clone(c.service.points), total: c.service.total, rate: c.rate(), slots: c.slotRate() * c.growth, growth: c.growth, depth: c.depth, reach: c.reach, full: c.derivation.Depth,
 		overload: c.overload, fixed: c.derivation.Fixed, tight: c.derivation.Tight, cv2: c.cv2 * cost, perCost: c.load.perCost,
 		patience: c.patience(), hopeless: c.hopeless(), sized: c.service.samples > 0,
 		sizes: sizesOf(c), rows: map[*row][priorities]rowNumbers{},
@@ -325,7 +327,7 @@ func (m *model) enqueue(p *place) *place {
 	case m.limit == 0 && m.num.depth == 0:
 		return m.refuse(p, Unavailable)
 	case p.Deadline != Never && (m.planned() && left < 0 || !m.planned() && m.late(predicted, allowed, left)):
-		return m.refuse(p, NoBudget)
+		return m.refuse(p, m.full(NoBudget))
 	case p.Cohort > 0 && m.of(p).greedy && m.sated(p) && float64(p.Cohort-1) >= 1.125*m.of(p).cut:
 		m.seen["shed at the door"]++
 		return m.refuse(p, Shed)
@@ -429,7 +431,7 @@ func (m *model) needs(p *place) time.Duration {
 		m.seen["not doomed for others"]++
 		return 0
 	}
-	return m.need(p.Size)
+	return m.need(p)
 }
 
 func (m *model) leave(p *place, v Verdict, why Reason) {

@@ -169,7 +169,7 @@ func TestOfferedSizeIsJudged(t *testing.T) {
 			t.Errorf("%s: sizes are %s, want %s: %v", what, d.Sizes, want, d)
 		}
 		if want == SizeTrusted {
-			if got := c.need(100); (got - 50*ms).Abs() > 100*time.Microsecond {
+			if got := c.need(100, Never); (got - 50*ms).Abs() > 100*time.Microsecond {
 				t.Errorf("%s: a size of 100 needs %v, want 50ms", what, got)
 			}
 		}
@@ -221,7 +221,7 @@ func TestIgnoredSizesAreNone(t *testing.T) {
 	// The p99 of 1024 exponential times has a standard error of 7 %, that of the
 	// decaying histogram, of about 800 here, likewise; they are mostly of the same times.
 	for _, size := range []int{1, 50, 100} {
-		if a, b := with.need(size), without.need(1); math.Abs(float64(a)/float64(b)-1) > 0.15 {
+		if a, b := with.need(size, Never), without.need(1, Never); math.Abs(float64(a)/float64(b)-1) > 0.15 {
 			t.Errorf("size %d needs %v, and without sizes %v", size, a, b)
 		}
 	}

@@ -193,7 +193,7 @@ func TestWhatTheCoreIsTold(t *testing.T) {
 			"deadline: the wait and the work do not fit",
 			[]Tier{tens(1, depth(9))},
 			[]Class{{}, {}, {Untold: true}},
-			[]Job{{}, {At: 10 * ms, Deadline: 50 * ms}, {At: 20 * ms, Deadline: 50 * ms}},
+			[]Job{{}, {At: 10 * ms, Deadline: 20 * ms}, {At: 20 * ms, Deadline: 50 * ms}},
 			"ok 100; no_budget no; client late; ",
 		},
 		// 290 and 285 ms, both of the first arrival.

@@ -14,7 +14,7 @@ func TestObeyOfNoHint(t *testing.T) {
 		job Job
 	}{
 		{admission.TooCostly, Job{Class: 1, At: 10 * ms, Cost: 2}},
-		{admission.NoBudget, Job{Class: 1, At: 10 * ms, Deadline: 50 * ms}},
+		{admission.NoBudget, Job{Class: 1, At: 10 * ms, Deadline: 20 * ms}},
 		{admission.TooLarge, Job{Class: 1, At: 10 * ms}},
 	} {
 		for _, obey := range []bool{true, false} {

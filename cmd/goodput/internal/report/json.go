@@ -231,7 +231,8 @@ type derivation struct {
 	RuleLatency number `json:"rule_latency_seconds"`
 	Reachable   bool   `json:"reachable"`
 	Fixed       bool   `json:"fixed"`
-	Tight       bool   `json:"tight"` // fewer than 4 requests at once
+	Tight       bool   `json:"tight"`   // fewer than 4 requests at once
+	Chances     bool   `json:"chances"` // the service leaves the objective nothing to wait, but most of it fits
 	Samples     int    `json:"samples"`
 	Prior       number `json:"prior_seconds"`
 	Declared    number `json:"declared_seconds"`
@@ -431,7 +432,7 @@ func tierOf(t *sim.TierResult) tier {
 				Text: d.String(), Limit: d.Limit, Mean: secs(d.Mean), Rate: number(d.Rate), Objective: secs(d.Objective),
 				Allowance:  quota{number(d.Allowance.Rate), number(d.Allowance.Burst)},
 				Percentile: number(d.Percentile), Service: secs(d.Service), Depth: d.Depth, Rule: d.Rule,
-				RuleLatency: secs(d.RuleLatency), Growth: number(d.Growth), Reachable: d.Reachable, Fixed: d.Fixed, Tight: d.Tight, Samples: d.Samples,
+				RuleLatency: secs(d.RuleLatency), Growth: number(d.Growth), Reachable: d.Reachable, Fixed: d.Fixed, Tight: d.Tight, Chances: d.Chances, Samples: d.Samples,
 				Prior: secs(d.Prior), Declared: secs(d.Declared), Drifted: d.Drifted,
 				Sizes: d.Sizes.String(), Explained: number(d.Explained), SizeBase: secs(d.SizeBase), SizeEach: secs(d.SizeEach),
 			},

@@ -231,11 +231,15 @@ func (r *Report) some(is func(Figures) bool) bool {
 }
 
 // deeper reports whether more waited in a limiter of ours than its depth is at the
-// end. Below four slots it may be so by design, and its derivation says it.
+// end. Below four slots, or beside a service that takes all of the objective, it may be
+// so by design, and its derivation says it.
 func (r *Report) deeper() bool {
 	for _, p := range r.Policies {
 		for _, t := range p.Runs[0].Tiers {
-			if t.Stats != nil && !t.Stats.Derivation.Tight && t.PeakQueue > t.Stats.Derivation.Depth {
+			if t.Stats == nil || t.Stats.Derivation.Tight || t.Stats.Derivation.Chances {
+				continue
+			}
+			if t.PeakQueue > t.Stats.Derivation.Depth {
 				return true
 			}
 		}
