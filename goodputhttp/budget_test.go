@@ -122,6 +122,18 @@ func TestForward(t *testing.T) {
 		},
 		{
 			name: "but not gRPC's: its server answers", server: &Server{Deadline: time.Second}, header: []string{grpcKind, "Grpc-Timeout: 5s"},
+			want: http.Header{"Content-Type": {"application/grpc"}, "Grpc-Timeout": {"5s"}, "X-Envoy-Expected-Rq-Timeout-Ms": {"995"}},
+		},
+		{
+			name: "nine digits are too many", server: &Server{DeadlineCap: 2 * time.Second}, header: []string{grpcKind, "Grpc-Timeout: 100000000n"}, after: time.Second,
+			want: http.Header{"Content-Type": {"application/grpc"}, "Grpc-Timeout": {"100000000n"}, "X-Envoy-Expected-Rq-Timeout-Ms": {"995"}},
+		},
+		{
+			name: "beside another header it is told there", header: []string{grpcKind, "Grpc-Timeout: 5s", "Connect-Timeout-Ms: 1000"},
+			want: http.Header{"Content-Type": {"application/grpc"}, "Grpc-Timeout": {"5s"}, "Connect-Timeout-Ms": {"995"}},
+		},
+		{
+			name: "and nowhere if nothing is to be told", server: &Server{Deadline: time.Second, Forward: DialectNone}, header: []string{grpcKind, "Grpc-Timeout: 5s"},
 			want: http.Header{"Content-Type": {"application/grpc"}, "Grpc-Timeout": {"5s"}},
 		},
 		{

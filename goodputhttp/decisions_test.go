@@ -153,7 +153,7 @@ func malformedRows(further func(DeadlineFormat) *Server) []decisionRow {
 	rows := []decisionRow{
 		{
 			name: "grpc-timeout is passed", header: []string{envoyGRPC, "Grpc-Timeout: 5s"}, server: &Server{Deadline: 3000 * time.Second},
-			left: 3000, source: "default", forward: []string{"Grpc-Timeout: bad"}, errors: map[string]uint64{"Grpc-Timeout": 1},
+			left: 3000, source: "default", forward: []string{"Grpc-Timeout: bad", "X-Envoy-Expected-Rq-Timeout-Ms: 3000"}, errors: map[string]uint64{"Grpc-Timeout": 1},
 		},
 		{
 			name: "a bad stamp of a trusted hop", header: []string{"X-Queue-Start: t=soon"},

@@ -21,8 +21,9 @@ const HopMargin = 5 * time.Millisecond
 // the most widely understood, to any other. Server.Forward, ForwardOnly and
 // ForwardStart say otherwise.
 //
-// A malformed grpc-timeout passes untouched, since its server has to answer it;
-// the other headers are dropped if malformed, so that nobody downstream reads
+// A malformed grpc-timeout passes untouched, since its server has to answer it, and what
+// is left is then told in x-envoy-expected-rq-timeout-ms, if it would have been there; the
+// other headers are dropped if malformed, so that nobody downstream reads
 // them differently. Without a deadline h stays as it is, but for ForwardStart.
 //
 // Call it again for each retry: time has passed.
@@ -84,6 +85,9 @@ func (b *Budget) grpcBit() headers {
 // came. The values are kept in text.
 func (b *Budget) forward(h http.Header, write headers, now time.Time, left time.Duration, text *[numDialects]string) {
 	if bad := headers(1 << grpcTimeout); b.came&^b.given&bad != 0 {
+		if write == bad { // a proxy on the way has the deadline all the same
+			write = 1 << envoyTimeout
+		}
 		write &^= bad
 	}
 	for i := range dialects {
