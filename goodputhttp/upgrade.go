@@ -103,13 +103,17 @@ func wantsUpgrade(r *http.Request) bool {
 
 // counted returns conn with a Close that calls gone, each time. The two types that
 // net/http hands out keep all their methods: CloseWrite for a half-close, and
-// ReadFrom, with which io.Copy moves bytes within the kernel.
+// ReadFrom, with which io.Copy moves bytes within the kernel. One that a listener has
+// wrapped keeps CloseWrite, if it has it.
 func counted(conn net.Conn, gone func()) net.Conn {
 	switch c := conn.(type) {
 	case *net.TCPConn:
 		return &tcpConn{c, gone}
 	case *tls.Conn:
 		return &tlsConn{c, gone}
+	}
+	if half, ok := conn.(halfCloser); ok {
+		return &halfConn{otherConn{conn, gone}, half}
 	}
 	return &otherConn{conn, gone}
 }
@@ -142,4 +146,12 @@ type otherConn struct {
 func (c *otherConn) Close() error {
 	c.gone()
 	return c.Conn.Close()
+}
+
+// A halfCloser can end its sending half alone.
+type halfCloser interface{ CloseWrite() error }
+
+type halfConn struct {
+	otherConn
+	halfCloser
 }
