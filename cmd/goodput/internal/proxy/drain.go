@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/goodputhttp"
 )
 
 // A retirement is how far the proxy has told its clients that it leaves. HTTP/1.1 is
@@ -41,7 +42,7 @@ func (r *retirement) connContext(ctx context.Context, c net.Conn) context.Contex
 	if r.stage.Load() == leaving {
 		ctx = context.WithValue(ctx, againKey{}, true)
 	}
-	return connContext(ctx, c)
+	return goodputhttp.ConnContext(ctx, c)
 }
 
 // last reports whether the answer to r is the last of its connection. The request to the

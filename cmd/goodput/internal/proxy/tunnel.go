@@ -10,8 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/goodput/goodput/goodputhttp"
 )
 
 // A tunnel is an upgraded connection to a client: a WebSocket, or another protocol of which
@@ -182,7 +180,7 @@ func (w *upgradable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		Conn: conn, of: c.tunnels, counts: c.traffic,
 		webSocket: strings.EqualFold(w.r.Header.Get("Upgrade"), "websocket"),
 	}
-	t.half, _ = w.r.Context().Value(connKey{}).(closeWriter)
+	t.half, _ = conn.(closeWriter)
 	if n := buf.Reader.Buffered(); n > 0 { // ReverseProxy copies from the connection
 		t.early = make([]byte, n)
 		_, _ = io.ReadFull(buf.Reader, t.early) // it is in memory
@@ -195,13 +193,6 @@ func (w *upgradable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		t.expire()
 	})
 	return t, buf, nil
-}
-
-// connKey is where the context of a request has the connection that it came over.
-type connKey struct{}
-
-func connContext(ctx context.Context, c net.Conn) context.Context {
-	return goodputhttp.ConnContext(context.WithValue(ctx, connKey{}, c), c)
 }
 
 // tunnels are all that are open, of all classes.
