@@ -1,6 +1,7 @@
 package goodputhttp
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -54,7 +55,9 @@ type pace struct {
 	since   time.Time     // zero while nothing waits
 	spent   time.Duration // of allowed. Invariant: never negative, so credit does not pile up
 	pending int64         // bytes on their way
-	over    bool
+	over    bool          // cut: too slow
+	late    bool          // cut: the deadline has passed. Invariant: over and late are not both true
+	unwatch func() bool   // ends what watches the deadline; nil: nothing does
 	stopped bool
 }
 
@@ -81,7 +84,8 @@ func (p *pace) end(n int64) (over bool) {
 	return p.over
 }
 
-// stop says that the writer may be that of another request from now on.
+// stop says that the writer may be that of another request from now on, or that the body has
+// ended and what is read behind it is not of this request.
 func (p *pace) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,6 +93,16 @@ func (p *pace) stop() {
 	if p.timer != nil {
 		p.timer.Stop()
 	}
+	if p.unwatch != nil {
+		p.unwatch()
+	}
+}
+
+// isOver reports whether the client was cut off for being slow.
+func (p *pace) isOver() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.over
 }
 
 func (p *pace) left() time.Duration { return p.allowed + earned(p.pending) - p.spent }
@@ -101,7 +115,7 @@ func earned(bytes int64) time.Duration {
 func (p *pace) ring() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.stopped || p.over || p.since.IsZero() {
+	if p.stopped || p.over || p.late || p.since.IsZero() {
 		return
 	}
 	if left := p.left() - time.Since(p.since); left > 0 {
@@ -117,6 +131,7 @@ func (p *pace) ring() {
 // has no gRPC, whatever the content type says, and nobody need be slow to take an answer.
 func (w *response) paces() {
 	v := w.visit
+	w.reading.of, w.writing.of = w, w
 	allowed := or(v.server.SlowClient, DefaultSlowClient)
 	if allowed < 0 {
 		return
@@ -125,8 +140,8 @@ func (w *response) paces() {
 	if (!v.grpc || v.r.ProtoMajor == 1) && !v.server.Stream {
 		w.reading.allowed = allowed
 	}
-	w.reading.of, w.reading.cut = w, (*response).cutReading // a closure for each request would be two allocations
-	w.writing.of, w.writing.cut = w, (*response).cutWriting
+	w.reading.cut = (*response).cutReading // a closure for each request would be two allocations
+	w.writing.cut = (*response).cutWriting
 }
 
 func (w *response) cutReading() {
@@ -145,27 +160,44 @@ func (w *response) stopPaces() {
 	w.writing.stop()
 }
 
-// A pacedBody counts the time that its reader waits for the client.
+// A pacedBody counts the time that its reader waits for the client, and ends with the deadline
+// of ctx.
 type pacedBody struct {
 	io.ReadCloser
 	pace *pace
+	ctx  context.Context
 }
 
-func (b *pacedBody) Read(p []byte) (int, error) {
-	b.pace.begin(0)
-	n, err := b.ReadCloser.Read(p)
-	if b.pace.end(int64(n)) && errors.Is(err, os.ErrDeadlineExceeded) {
+func (b *pacedBody) Read(p []byte) (n int, err error) {
+	b.pace.watch(b.ctx)
+	over := false
+	if b.pace.allowed > 0 {
+		b.pace.begin(0)
+		n, err = b.ReadCloser.Read(p)
+		over = b.pace.end(int64(n))
+	} else {
+		n, err = b.ReadCloser.Read(p)
+	}
+	switch {
+	case err == nil:
+	case err == io.EOF:
+		b.pace.stop()
+	case !errors.Is(err, os.ErrDeadlineExceeded): // http.Server.ReadTimeout is one too
+	case over:
 		err = ErrSlowClient
+	case b.pace.isLate():
+		err = context.DeadlineExceeded
 	}
 	return n, err
 }
 
-// paced wraps what is still to come of a body.
-func (w *response) paced(body io.ReadCloser) io.ReadCloser {
-	if w.reading.allowed <= 0 || body == nil || body == http.NoBody || w.visit.complete() {
-		return body
-	}
-	return &pacedBody{body, &w.reading}
+// SlowClient reports whether the body of a request was cut off because its client has used up
+// Server.SlowClient. ctx is the context of the request, or one below it. Over HTTP/1 that
+// context is cancelled then, as if the client had left; but it may still read, so that an
+// answer such as 408, with Connection: close, makes sense.
+func SlowClient(ctx context.Context) bool {
+	v, ok := ctx.Value(visitKey{}).(*visit)
+	return ok && v.run != nil && v.run.reading.isOver()
 }
 
 // complete reports whether all of the body has been read in advance.

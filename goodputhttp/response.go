@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/goodput/goodput"
 )
@@ -60,7 +61,7 @@ func (w *response) serve(ctx context.Context) {
 	if v.body != nil {
 		r.Body = v.body
 	}
-	r.Body = w.paced(r.Body)
+	r.Body = w.paced(ctx, r.Body)
 	returned := false
 	defer func() {
 		w.stopPaces()
@@ -141,10 +142,14 @@ func (w *response) abandon() { w.holds.end(context.Canceled) }
 
 // left reports whether the client is gone. net/http cancels the context of a
 // request when it notices, by a read or by a failed write, and our watch cancels
-// ctx, which is below it; a deadline ends either in another way. A client that
-// closes its sending half counts as gone, as everywhere in net/http.
+// ctx, which is below it; a deadline ends either in another way, unless it has ended the
+// reading of a body as well. A client that closes its sending half counts as gone, as everywhere
+// in net/http.
 func (v *visit) left(ctx context.Context) bool {
-	return ctx.Err() == context.Canceled || v.r.Context().Err() == context.Canceled
+	if ctx.Err() == context.Canceled {
+		return true
+	}
+	return v.r.Context().Err() == context.Canceled && (v.run == nil || !v.run.reading.isLate())
 }
 
 // grpcFailed reports whether the trailers have a status that blames the server
@@ -292,6 +297,9 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return conn, buf, err // the place is left when ServeHTTP returns
 	}
 	w.upgrade()
+	if w.reading.isLate() { // perhaps since net/http has lifted all deadlines of what it hands out
+		_ = conn.SetReadDeadline(time.Time{})
+	}
 	if place.state.CompareAndSwap(placeOpen, placeHijacked) {
 		gone := place.close
 		if w.upgraded && w.holds.add() {
