@@ -31,6 +31,7 @@ type flow struct {
 
 	mu      sync.Mutex
 	started bool // the header is on its way: nothing else can be said
+	ended   bool // the handler returns, and the writer is not its own any more: nobody cuts
 	over    ending
 }
 
@@ -87,6 +88,7 @@ func (f *flow) end(c *carrier) {
 		f.read.Unlock()
 	}
 	f.mu.Lock()
+	f.ended = true
 	over, started := f.over, f.started
 	f.mu.Unlock()
 	if over == none || started {
@@ -108,6 +110,9 @@ func (f *flow) end(c *carrier) {
 func (f *flow) cut(e ending) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.ended {
+		return // the timer rang as the stream ended; over HTTP/2 its writer would panic now
+	}
 	f.over = e
 	f.counts.cut[e].Add(1)
 	f.cancel()

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"testing"
 	"time"
@@ -43,6 +44,41 @@ func TestBytesOfAKnownLengthPassAtOnce(t *testing.T) {
 			}
 		})
 	})
+}
+
+// A limit that is met while the answer ends is not: its writer is net/http's again, and that of
+// HTTP/2 panics, in the goroutine of a timer, which would end the process.
+func TestNobodyCutsWhatHasEnded(t *testing.T) {
+	w := start(t, backend(t, echo), nil)
+	c := w.proxy.now.Load().classes[0].carrier
+	var late *flow
+	served := make(chan struct{})
+	srv := &http.Server{Protocols: new(http.Protocols), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		inner := *c
+		inner.next = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			late = w.(*flow)
+			io.WriteString(w, "all")
+		})
+		inner.carry(w, r)
+	})}
+	srv.Protocols.SetUnencryptedHTTP2(true)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { srv.Serve(l); close(served) }()
+	res, err := w.h2.Get("http://" + l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(res.Body)
+	res.Body.Close()
+	srv.Shutdown(t.Context()) // the handler has returned
+	<-served
+	late.cut(expired)
+	if string(body) != "all" || err != nil || c.traffic.cut[expired].Load() != 0 {
+		t.Errorf("%q, %v, %d cut", body, err, c.traffic.cut[expired].Load())
+	}
 }
 
 // An answer that is cut by a limit, by its deadline or by the service has what had come of it,
