@@ -51,6 +51,13 @@ func (f Failure) String() string {
 //	its answer is none      502
 //	everything else         502: it hung up
 func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if goodputhttp.SlowClient(r.Context()) {
+		// Over HTTP/1 the context is cancelled too, as if the client had left: net/http does
+		// that when a read fails. It is there, and may be told.
+		w.Header().Set("Connection", "close")
+		say(w, r, http.StatusRequestTimeout, "1", "the request body did not arrive in time")
+		return
+	}
 	cause := r.Context().Err()
 	if errors.Is(cause, context.Canceled) {
 		// Half-closed connections look the same, and their client still reads:
@@ -63,11 +70,6 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	body, ok := r.Body.(*clientBody)
-	if ok && body.slow.Load() {
-		w.Header().Set("Connection", "close")
-		say(w, r, http.StatusRequestTimeout, "1", "the request body did not arrive in time")
-		return
-	}
 	if ok && body.large.Load() {
 		w.Header().Set("Connection", "close")
 		say(w, r, http.StatusRequestEntityTooLarge, "8", "the request body is longer than may be sent")

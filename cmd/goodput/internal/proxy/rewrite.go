@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-
-	"github.com/goodput/goodput/goodputhttp"
 )
 
 // forwarding are the headers that say where a request came from, beside Forwarded, which
@@ -82,7 +80,6 @@ func among(ranges []netip.Prefix, remote string) bool {
 type clientBody struct {
 	io.ReadCloser
 	broken atomic.Bool
-	slow   atomic.Bool
 	large  atomic.Bool
 }
 
@@ -90,7 +87,6 @@ func (b *clientBody) Read(buf []byte) (int, error) {
 	n, err := b.ReadCloser.Read(buf)
 	if err != nil && err != io.EOF && err != http.ErrBodyReadAfterClose {
 		b.broken.Store(true)
-		b.slow.Store(err == goodputhttp.ErrSlowClient)
 		b.large.Store(errors.As(err, new(*http.MaxBytesError)))
 	}
 	return n, err
