@@ -1,6 +1,9 @@
 package goodputhttp
 
-import "net/http"
+import (
+	"net/http"
+	"strings"
+)
 
 // Goodput-Rejected is the promise that a request was not executed, which a client may act
 // on. On a success it is a lie, whoever tells it: header drops it there. A trailer comes
@@ -9,12 +12,19 @@ import "net/http"
 // trailers, and the marker may stand beside it.
 
 // unmark drops the marker from the trailers of an answer that was written to the end. What
-// is in the header by that name went out with it, unless it is declared as a trailer.
+// is in the header by that name went out with it, and stays for whoever looks at it
+// afterwards, unless it is declared as a trailer.
 func (w *response) unmark() {
 	if w.visit.grpc || w.detached || w.status == 0 {
 		return
 	}
 	h := w.ResponseWriter.Header()
-	delete(h, rejectedHeader)
 	delete(h, http.TrailerPrefix+rejectedHeader)
+	for _, line := range h["Trailer"] {
+		for name := range strings.SplitSeq(line, ",") {
+			if strings.EqualFold(strings.TrimSpace(name), rejectedHeader) {
+				delete(h, rejectedHeader)
+			}
+		}
+	}
 }
