@@ -83,7 +83,9 @@
 // byte at a time, or by not reading the response. It may keep the handler waiting
 // for Server.SlowClient in all, 10 s by default, and earns a second for each
 // 16 KiB; then its connection is cut. A route for streams that clients feed
-// slowly needs a Server with PatientClient.
+// slowly needs a Server with PatientClient. A deadline ends the reading of a body too,
+// with context.DeadlineExceeded; a write it does not end, since the answer may be that it
+// has passed.
 //
 // A slot is held until the handler returns, which is the end of the body; the
 // service time that the limiter learns from ends at the response header. A

@@ -97,7 +97,8 @@ type Server struct {
 	// client in all, to send more of a body that was not read in advance or to
 	// take more of the response; for each 16 KiB that go through it is a second
 	// longer. Then the connection is cut. Default 10 s; PatientClient for ever,
-	// for streams that a client feeds slowly. A gRPC call over HTTP/2 may be a
+	// for streams that a client feeds slowly. The deadline ends the reading of a body
+	// before that, and such a request is late and not slow. A gRPC call over HTTP/2 may be a
 	// stream that is silent for hours, so its body does not count, and bounding
 	// it is the business of DeadlineCap. Nor do upgraded connections.
 	SlowClient time.Duration

@@ -108,11 +108,16 @@ func (k *Class) latency() (all []string) {
 	if k.Match.grpc() && k.DeadlineCap == 0 && k.Mode == Request {
 		say("gRPC without deadline_cap: a call may bring grpc-timeout: 99999999H, which is 11,415 years, and holds its slot for as long as it likes")
 	}
-	if k.SlowClient == goodputhttp.PatientClient && k.DeadlineCap == 0 && k.Deadline == 0 {
+	// A deadline ends the reading of a body. A write it does not end: that is of slow_client
+	// alone, and of idle where the mode has that.
+	switch ends := k.DeadlineCap != 0 || k.Deadline != 0; {
+	case k.SlowClient == goodputhttp.PatientClient && !ends:
 		say("slow_client none without a deadline: nothing bounds how long a client that takes its answer byte by byte holds a slot")
-	}
-	if k.SlowClient > 0 && k.DeadlineCap != 0 && k.SlowClient > k.DeadlineCap {
-		say("slow_client %s is longer than deadline_cap %s: the deadline ends such a request first", short(k.SlowClient), short(k.DeadlineCap))
+	case k.SlowClient == goodputhttp.PatientClient && k.Mode == Request:
+		say("slow_client none: the deadline ends what a client sends, but nothing bounds how long one that takes nothing of its answer holds a slot")
+	case k.DeadlineCap != 0 && k.SlowClient > k.DeadlineCap && len(k.TrustDeadline) == 0: // they may have longer
+		say("slow_client %s is longer than deadline_cap %s: a body that does not come ends with the deadline, and only who does not take an answer is waited for so long",
+			short(k.SlowClient), short(k.DeadlineCap))
 	}
 	if k.Mode != Request {
 		return append(all, k.ends()...)
