@@ -41,7 +41,7 @@ func (p *Proxy) class(cfg *config.Class, t *table, was *class) *class {
 	}
 	c.carrier = &carrier{
 		next: &httputil.ReverseProxy{
-			Rewrite:        func(r *httputil.ProxyRequest) { p.rewrite(t, c, r) },
+			Rewrite:        func(r *httputil.ProxyRequest) { p.rewrite(t, r) },
 			Transport:      back,
 			BufferPool:     &buffers,
 			ModifyResponse: p.lastAnswer,

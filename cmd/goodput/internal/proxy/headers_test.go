@@ -193,12 +193,15 @@ func mustURL(t *testing.T, s string) *url.URL {
 func TestStampsOfStrangersAreReplaced(t *testing.T) {
 	w := start(t, backend(t, echo), nil)
 	before := time.Now().Add(-time.Millisecond) // the stamp has whole ones
-	c := w.raw("GET / HTTP/1.1\r\nHost: inner\r\nX-Request-Start: t=1\r\nX-Queue-Start: 1\r\nConnection: close\r\n\r\n")
+	c := w.raw("GET / HTTP/1.1\r\nHost: inner\r\nX-Request-Start: t=1\r\nX-Queue-Start: 1\r\nX_Forwarded_For: 6.6.6.6\r\nX_REAL_IP: 6.6.6.6\r\nConnection: close\r\n\r\n")
 	_, body := w.answer(c)
 	stamp, _ := strings.CutPrefix(line(body, "X-Request-Start"), "t=")
 	ms, err := strconv.ParseInt(stamp, 10, 64)
 	if at := time.UnixMilli(ms); err != nil || at.Before(before) || at.After(time.Now()) {
 		t.Errorf("X-Request-Start is %q", stamp)
+	}
+	if strings.Contains(body, "6.6.6.6") {
+		t.Errorf("names with underscores pass:\n%s", body)
 	}
 	if got := line(body, "X-Queue-Start"); got != "" {
 		t.Errorf("X-Queue-Start is %q", got)

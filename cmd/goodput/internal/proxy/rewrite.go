@@ -11,16 +11,24 @@ import (
 	"sync/atomic"
 )
 
-// forwarding are the headers that say where a request came from, beside Forwarded, which
-// ReverseProxy drops itself, and all that begin with X-Forwarded-, and when. Applications believe them, so they pass from trusted peers only. An
-// earlier arrival would be served before others by whoever trusts us.
-var forwarding = []string{
-	"X-Real-Ip", "X-Request-Start", "X-Queue-Start",
+// forwarding are the headers that say where a request came from and when, beside Forwarded, which
+// ReverseProxy drops itself, and all that begin with X-Forwarded-. Applications believe them, so
+// they pass from trusted peers only. An earlier arrival would be served before others by
+// whoever trusts us.
+var forwarding = []string{"X-Real-Ip", "X-Request-Start", "X-Queue-Start"}
+
+// isForwarding reports whether a service may take a header for one of them. CGI and WSGI write an
+// underscore for a dash, so to those services X_Forwarded_For is the same name.
+func isForwarding(name string) bool {
+	if strings.Contains(name, "_") {
+		name = http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
+	}
+	return strings.HasPrefix(name, "X-Forwarded-") || name == "Forwarded" || slices.Contains(forwarding, name)
 }
 
 // rewrite makes the outgoing request. It runs after the hop-by-hop headers were
 // removed, so what is set here arrives: a client cannot name it in Connection.
-func (p *Proxy) rewrite(t *table, c *class, r *httputil.ProxyRequest) {
+func (p *Proxy) rewrite(t *table, r *httputil.ProxyRequest) {
 	r.Out.Trailer = nil                    // they could name anything that is dropped or set below; RFC 9110, 6.5.1, lets us discard them
 	r.Out.URL.RawQuery = r.In.URL.RawQuery // as it came: we decide nothing by it, so nobody is fooled by how we would read it
 	r.Out.Host = r.In.Host                 // the service behind a sidecar has the name that clients use
@@ -35,11 +43,8 @@ func (p *Proxy) rewrite(t *table, c *class, r *httputil.ProxyRequest) {
 					"component", "proxy", "peer", r.In.RemoteAddr)
 			})
 		}
-		for _, name := range forwarding {
-			delete(r.Out.Header, name)
-		}
 		for name := range r.Out.Header { // each service has its own: -Scheme, -Ssl, -User
-			if strings.HasPrefix(name, "X-Forwarded-") {
+			if isForwarding(name) {
 				delete(r.Out.Header, name)
 			}
 		}
@@ -52,7 +57,7 @@ func (p *Proxy) rewrite(t *table, c *class, r *httputil.ProxyRequest) {
 	if r.Out.Body != nil {
 		r.Out.Body = &clientBody{ReadCloser: r.Out.Body}
 	}
-	p.forwardBudget(c, r)
+	p.forwardBudget(r)
 }
 
 // keep restores a header of the incoming request that was dropped or replaced.

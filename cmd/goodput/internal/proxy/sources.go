@@ -50,7 +50,7 @@ func (p *Proxy) Deadlines() map[string]uint64 {
 
 // forwardBudget tells the upstream how much time is left after the queue, so
 // that it does not work longer than the client waits.
-func (p *Proxy) forwardBudget(_ *class, r *httputil.ProxyRequest) {
+func (p *Proxy) forwardBudget(r *httputil.ProxyRequest) {
 	ctx := r.In.Context()
 	p.sources.count(goodputhttp.BudgetFrom(ctx).Source)
 	goodputhttp.ForwardDeadline(ctx, r.Out.Header)
