@@ -28,11 +28,11 @@ var (
 	serverInFlightDesc  = ofServer("in_flight", "Requests that are at the server.")
 	serverLimitDesc     = ofServer("limit", "Requests that the server runs at once, as the configuration says; 0: it does not.")
 	serverRequestsDesc  = ofServer("requests_total", "Requests that were sent to the server.")
-	serverElsewhereDesc = ofServer("elsewhere_total", "Of those, the ones that were sent on to another server, since this one had not executed them.")
+	serverElsewhereDesc = ofServer("elsewhere_total", "Requests that the server did not answer and that were sent on to another one: it had not executed them, or they may be repeated.")
 	serverFailuresDesc  = ofServer("failures_total", "Requests and connections that the server left without an answer.")
 	serverEjectionsDesc = ofServer("ejections_total", "How often the server was taken out.")
 	serverChecksDesc    = ofServer("checks_total", "Checks of the health of the server.")
-	serverSickDesc      = ofServer("checks_failed_total", "Of those, the ones that failed.")
+	serverSickDesc      = ofServer("checks_failed_total", "Checks of the health of the server that failed.")
 )
 
 var serverDescs = []*prometheus.Desc{

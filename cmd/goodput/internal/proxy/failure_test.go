@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/cmd/goodput/internal/config"
 )
 
 // closedPort returns an address on which nobody listens.
@@ -149,8 +150,7 @@ func TestFailedCallsOfGRPC(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	}))
 	defer close(hangs)
-	w := start(t, addr, func(c *Config, _ *goodput.Config) { c.Deadline = 300 * time.Millisecond })
-	for path, want := range map[string]string{"/slow": "4", "/broken": "2"} {
+	ask := func(w *world, path, want string) {
 		for _, client := range []*http.Client{w.h1, w.h2} {
 			req, _ := http.NewRequest("POST", w.url+path, nil)
 			req.Header.Set("Content-Type", "application/grpc+proto")
@@ -165,7 +165,15 @@ func TestFailedCallsOfGRPC(t *testing.T) {
 			}
 		}
 	}
+	w := start(t, addr, func(c *Config, _ *goodput.Config) { c.Deadline = 300 * time.Millisecond })
+	ask(w, "/slow", "4")
+	ask(w, "/broken", "2")
 	w.settle("idle", idle)
+	streams := start(t, addr, func(c *Config, g *goodput.Config) {
+		c.Mode, c.Idle, g.Depth = config.Stream, 200*time.Millisecond, goodput.NoQueue
+	})
+	ask(streams, "/slow", "4") // cut before it began
+	streams.settle("idle", idle)
 }
 
 // Forwarding headers that nobody vouches for are dropped, and that is said, once.

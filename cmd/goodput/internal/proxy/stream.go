@@ -20,6 +20,7 @@ import (
 // everything on the way full, is idle: that is 546 B/s at 60 s.
 type flow struct {
 	http.ResponseWriter
+	asked   *http.Request
 	control *http.ResponseController
 	h1      bool
 	read    sync.Mutex   // held while the body is being read
@@ -50,7 +51,7 @@ func (c *carrier) carry(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	f := &flow{
-		ResponseWriter: w, control: http.NewResponseController(w), h1: r.ProtoMajor == 1,
+		ResponseWriter: w, asked: r, control: http.NewResponseController(w), h1: r.ProtoMajor == 1,
 		counts: c.traffic, cancel: cancel,
 	}
 	r = r.WithContext(ctx)
@@ -103,7 +104,7 @@ func (f *flow) end(c *carrier) {
 	if over == expired {
 		limit = c.cfg.Total
 	}
-	http.Error(f.ResponseWriter, fmt.Sprintf("goodput: the upstream has not begun to answer within %v", limit), http.StatusGatewayTimeout)
+	say(f.ResponseWriter, f.asked, http.StatusGatewayTimeout, "4", fmt.Sprintf("the upstream has not begun to answer within %v", limit))
 }
 
 // cut ends what waits: for the service, for the client to send and for the client to take.

@@ -111,6 +111,9 @@ func (p *Pool) RoundTrip(r *http.Request) (*http.Response, error) {
 		if s == nil {
 			break
 		}
+		if n > 0 {
+			tried[n-1].elsewhere.Add(1)
+		}
 		tried[n] = s
 		s.requests.Add(1)
 		res, err := s.back.RoundTrip(out.to(s))
@@ -130,7 +133,6 @@ func (p *Pool) RoundTrip(r *http.Request) (*http.Response, error) {
 		if last = err; !out.another(err) {
 			break
 		}
-		s.elsewhere.Add(1)
 	}
 	out.settle()
 	if last == ErrAbsent {
