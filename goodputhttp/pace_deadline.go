@@ -21,11 +21,16 @@ func (p *pace) watch(ctx context.Context) {
 	if _, ok := ctx.Deadline(); !ok || p.stopped || p.unwatch != nil {
 		return
 	}
-	p.unwatch = context.AfterFunc(ctx, func() {
-		if ctx.Err() == context.DeadlineExceeded {
-			p.pass()
-		}
-	})
+	p.unwatch = context.AfterFunc(ctx, func() { p.expire(ctx) })
+}
+
+// expire is called when ctx is over, or may be. A handler that returns for its deadline comes
+// here too, before the watch ends: a Read that it has left behind in another goroutine, as a
+// reverse proxy does, would keep net/http from sending the answer.
+func (p *pace) expire(ctx context.Context) {
+	if ctx.Err() == context.DeadlineExceeded {
+		p.pass()
+	}
 }
 
 // pass ends what reads from the client now, and what will: also what net/http reads of a body
@@ -33,7 +38,7 @@ func (p *pace) watch(ctx context.Context) {
 func (p *pace) pass() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.stopped || p.over {
+	if p.stopped || p.over || p.unwatch == nil {
 		return
 	}
 	p.late = true

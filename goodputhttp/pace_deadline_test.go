@@ -153,6 +153,33 @@ func TestDeadlineEndsWhatNetHTTPReadsOfABody(t *testing.T) {
 	}
 }
 
+// A handler may return for its deadline while another goroutine still reads, as a reverse proxy
+// does; net/http would wait for that before it sends the answer.
+func TestDeadlineEndsAReadThatIsLeftBehind(t *testing.T) {
+	lim := limiter(1, goodput.Config{})
+	got := make(chan error, 8)
+	s := &Server{Limiter: one(lim), Deadline: 20 * time.Millisecond, SlowClient: PatientClient, MaxPreread: NoPreread}
+	s.Next = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		go func() {
+			_, err := io.Copy(io.Discard, r.Body)
+			got <- err
+		}()
+		<-r.Context().Done()
+		w.WriteHeader(http.StatusGatewayTimeout)
+	})
+	srv := start(t, s)
+	const rounds = 200 // each may return before or after what the deadline starts
+	for range rounds {
+		if res := answer(t, dial(t, srv, post(1000))); res.StatusCode != http.StatusGatewayTimeout {
+			t.Error(res.Status)
+		}
+		if err := receive(t, "the reading ends", got); err == nil {
+			t.Error("the whole body came")
+		}
+	}
+	outcomes(t, lim, map[goodput.Outcome]uint64{goodput.Late: rounds})
+}
+
 // A body that has ended is not cut: the connection goes on, and so does the handler, whose answer
 // is late.
 func TestDeadlineAfterTheBody(t *testing.T) {

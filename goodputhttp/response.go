@@ -64,6 +64,7 @@ func (w *response) serve(ctx context.Context) {
 	r.Body = w.paced(ctx, r.Body)
 	returned := false
 	defer func() {
+		w.reading.expire(ctx)
 		w.stopPaces()
 		if returned {
 			w.unmark()
