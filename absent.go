@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
-// SetPresent says whether there is anything to run work on; at first there is. Say false while
-// no server behind the limiter is well. Then nobody is admitted, whatever the limit is, the
-// limit is not judged by what happens meanwhile, and who comes waits for Config.MaxAbsence at
-// most, to be refused as unavailable: a restart of half a second loses nothing, and a
-// longer one is told soon. What runs goes on. To pause a resource for as long as it takes,
-// use SetLimit(0).
+// SetPresent says whether there is anything to run work on; at first there is. Say false when the
+// last server behind the limiter has gone, and true when one is back; the same again changes
+// nothing, and it may be called from any goroutine. Meanwhile nobody is admitted, whatever the
+// limit is, the limit is not judged by what happens, and who comes waits for Config.MaxAbsence at
+// most, to be refused as unavailable, as are those that wait already once it has lasted for so
+// long: a restart of half a second loses nothing, and a longer one is told soon. What runs goes
+// on. To pause a resource for as long as it takes, use SetLimit(0).
 //
 // In observe mode everybody runs all the same; the shadow decides as if they did not.
 func (l *Limiter) SetPresent(present bool) {

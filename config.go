@@ -82,7 +82,7 @@ type Config struct {
 
 	// MaxAbsence bounds how long a request waits while there is nothing to run it on, as
 	// Limiter.SetPresent has said; its deadline and MaxWait bound that wait as well. 1 ms to
-	// 24 h, default 1 s.
+	// 24 h, default 1 s. Without SetPresent it has no effect.
 	MaxAbsence time.Duration
 
 	// Overflow says what happens when the queue is full. Default Displace. Under
