@@ -256,7 +256,7 @@ func TestStartAtThePaceOfThePool(t *testing.T) {
 				t.Errorf("task %d: %d, %v", i, n, err)
 			}
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		for range 2 {
 			if _, err := Start(t.Context(), p, goodput.Work{}, sleep(time.Hour, 0)); err != nil {

@@ -17,7 +17,6 @@ func TestHintsAreReadInOnePlace_C073(t *testing.T) {
 		"retry/fault.go":                             "gives the header to the parser, and looks whether there is one",
 		"goodputhttp/refuse.go":                      "writes them",
 		"goodputhttp/refuse_deeper.go":               "deletes what is not true of another answer",
-		"cmd/goodput/internal/proxy/stream_carry.go": "writes one",
 		"cmd/goodput/internal/upstream/probe.go":     "looks whether there is one",
 	}
 	root := filepath.Join("..", "..")
