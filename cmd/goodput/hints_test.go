@@ -13,11 +13,11 @@ import (
 // here with the reason; a file that is not has a second parser, or belongs here.
 func TestHintsAreReadInOnePlace_C073(t *testing.T) {
 	known := map[string]string{
-		"retry/hint.go":                              "the parser",
-		"retry/fault.go":                             "gives the header to the parser, and looks whether there is one",
-		"goodputhttp/refuse.go":                      "writes them",
-		"goodputhttp/refuse_deeper.go":               "deletes what is not true of another answer",
-		"cmd/goodput/internal/upstream/probe.go":     "looks whether there is one",
+		"retry/hint.go":                          "the parser",
+		"retry/fault.go":                         "gives the header to the parser, and looks whether there is one",
+		"goodputhttp/refuse.go":                  "writes them",
+		"goodputhttp/refuse_deeper.go":           "deletes what is not true of another answer",
+		"cmd/goodput/internal/upstream/probe.go": "looks whether there is one",
 	}
 	root := filepath.Join("..", "..")
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
