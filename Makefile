@@ -31,10 +31,16 @@ test: ## every test; needs Go alone
 # detector, so the program's own tests play one scenario there.
 ALONE = /(admission|limit|internal/(attempts|hist|rivals|sim|plan|theory|rules|mutants)|cmd/goodput|cmd/goodput/internal/(accesslog|build|builtin|config|flags|keys|policy|replay|report|scenario|strictyaml|suite|topology))$$
 
-race: ## the tests of what is concurrent, under the race detector
-	go test -race $(V) $$(go list $(WORKSPACE) | grep -vE '$(ALONE)')
+RACED = $$(go list $(WORKSPACE) | grep -vE '$(ALONE)' | grep $(1) /cmd/)
+race: ## the tests of what is concurrent, under the race detector; PART=0/2 the libraries, 1/2 the program
+ifneq ($(PART),1/2)
+	go test -race $(V) $(call RACED,-v)
+endif
+ifneq ($(PART),0/2)
+	go test -race $(V) $(call RACED,-e)
 	go test -race -short $(V) ./cmd/goodput
 	go test -race -run 'SameAgain' $(V) ./cmd/goodput/internal/suite
+endif
 
 mutants: ## break the code on purpose: a named test must fail each time; PART=0/6 a sixth of them
 	GOODPUT_MUTANTS=$(or $(PART),all) go test -count=1 $(V) ./internal/mutants
