@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bufio"
 	"io"
 	"net"
 	"net/http"
@@ -190,5 +191,38 @@ func TestDroppedForwardingIsSaid(t *testing.T) {
 	}
 	if n := strings.Count(w.log.String(), "trusted_proxies"); n != 1 {
 		t.Errorf("said %d times:\n%s", n, w.log)
+	}
+}
+
+// A request that was sent into a connection that then broke may have been executed, also if the
+// service is gone when it is sent once more: no promise is made.
+func TestSentAndThenGoneIsNoPromise(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		in := bufio.NewReader(c)
+		if _, err := http.ReadRequest(in); err == nil {
+			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		}
+		_, _ = http.ReadRequest(in) // it is at work,
+		l.Close()                   // and dies
+	}()
+	w := start(t, l.Addr().String(), nil)
+	if res, _ := w.get(w.h1, "/"); res.StatusCode != http.StatusOK {
+		t.Fatal(res.Status)
+	}
+	if res, body := w.get(w.h1, "/"); res.StatusCode != http.StatusBadGateway || res.Header.Get("Goodput-Rejected") != "" {
+		t.Errorf("%s, Goodput-Rejected %q: %s", res.Status, res.Header.Get("Goodput-Rejected"), body)
+	}
+	if res, _ := w.get(w.h1, "/"); res.Header.Get("Goodput-Rejected") != "unavailable" {
+		t.Errorf("%s %v", res.Status, res.Header)
 	}
 }

@@ -36,6 +36,7 @@ func screen(r *http.Request) *informational {
 	// it could not keep it from hearing what it hears.
 	in := &informational{pass: trace.Got1xxResponse}
 	trace.Got1xxResponse = in.got
+	trace.WroteHeaders = func() { in.wrote.Store(true) }
 	return in
 }
 
@@ -45,6 +46,17 @@ type informational struct {
 	pass     func(int, textproto.MIMEHeader) error
 	n        atomic.Int32
 	switched atomic.Bool // there was one that none may be
+	wrote    atomic.Bool // the request was sent, to any server
+}
+
+// sent returns err, or one that promises less: a request that was sent may have been executed,
+// whatever became of it afterwards. net/http sends one that may be repeated once more, by itself,
+// if the connection ends before the answer, and then tells of the connect that failed.
+func (in *informational) sent(err error) error {
+	if in != nil && in.wrote.Load() && unexecuted(err) {
+		return fmt.Errorf("the connection broke before the answer, and then: %v", err) // not wrapped: it would be taken for a dial alone
+	}
+	return err
 }
 
 func (in *informational) got(code int, h textproto.MIMEHeader) error {

@@ -130,7 +130,7 @@ func (p *Pool) RoundTrip(r *http.Request) (*http.Response, error) {
 		s.inFlight.Add(-1)
 		err = early.why(err)
 		s.fails(r, &out, err)
-		if last = err; !out.another(err) {
+		if last = early.sent(err); !out.another(last) {
 			break
 		}
 	}
