@@ -231,7 +231,7 @@ func (s *server) checked(h *config.Health, err error) {
 			away := time.Since(s.since)
 			s.come()
 			p.mu.Unlock()
-			p.log.Info("server back", "server", s.name, "out_for", away, "slow_start", p.slow())
+			p.log.Info("server back", "server", s.name, "out_for_seconds", away.Seconds(), "slow_start_seconds", p.slow().Seconds())
 			p.tell()
 			return
 		}
