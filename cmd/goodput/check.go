@@ -89,14 +89,14 @@ func checkFile(name string) *checkedFile {
 		f.fail(err)
 		return f
 	}
-	cfg, notices, err := config.ReadAll(f.File, src, time.Now())
+	cfg, warnings, err := config.ReadAll(f.File, src, time.Now())
 	if err != nil {
 		f.fail(err)
 	}
 	if cfg == nil {
 		return f
 	}
-	for _, w := range append(cfg.Warnings(), notices...) {
+	for _, w := range warnings {
 		f.Warnings = append(f.Warnings, checkedNotice(w))
 	}
 	f.Valid, f.SHA256, f.Description = err == nil, cfg.SHA256, cfg.Describe()

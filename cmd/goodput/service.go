@@ -54,11 +54,11 @@ func readPolicy(path string, log *slog.Logger) (*config.Config, error) {
 		}
 		return nil, fmt.Errorf("cannot read %s: %w", path, err)
 	}
-	cfg, notices, err := config.ReadAll(path, src, time.Now())
+	cfg, warnings, err := config.ReadAll(path, src, time.Now())
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range append(cfg.Warnings(), notices...) {
+	for _, w := range warnings {
 		log.Warn(w.Sentence, "config", path, "limiter", w.Class)
 	}
 	return cfg, nil

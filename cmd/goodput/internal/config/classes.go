@@ -9,6 +9,7 @@ import (
 	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
 	"github.com/goodput/goodput/goodputhttp"
 	"github.com/goodput/goodput/limit"
+	"golang.org/x/net/http/httpguts"
 )
 
 // Ranges of a class.
@@ -134,12 +135,12 @@ func upstreamName(n strictyaml.Node) string {
 // deadlineHeaders reads headers in which callers say how long they wait.
 func deadlineHeaders(n strictyaml.Node) (all []DeadlineHeader) {
 	first := map[string]strictyaml.Node{}
-	if name := n.Raw(); isToken(name) {
+	if name := n.Raw(); httpguts.ValidHeaderFieldName(name) {
 		n.Fail("deadline_headers %q has no format: write [{name: %s, format: ms}], or another of %s", name, name, strictyaml.Either(formats))
 		return nil
 	}
 	for _, n := range n.List(maxHeaders) {
-		if name := n.Raw(); isToken(name) {
+		if name := n.Raw(); httpguts.ValidHeaderFieldName(name) {
 			n.Fail("deadline_headers %q has no format: write {name: %s, format: ms}, or another of %s", name, name, strictyaml.Either(formats))
 			continue
 		}

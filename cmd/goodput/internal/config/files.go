@@ -14,14 +14,14 @@ import (
 
 // ReadAll is Read, and looks at the files that the policy names, relative to the working
 // directory. One that cannot be used is an error at the key that names it, and then the Config
-// is returned beside the error. For a certificate that has expired at now, or will within a
-// week, there is a warning.
+// is returned beside the error. To the Warnings of that it adds one for each certificate that has
+// expired at now, or will within a week.
 func ReadAll(name string, src []byte, now time.Time) (*Config, []Warning, error) {
 	r, f, err := read(name, src)
 	if err != nil {
 		return nil, nil, err
 	}
-	var warnings []Warning
+	warnings := r.cfg.Warnings()
 	for i := range r.cfg.Listeners {
 		l := &r.cfg.Listeners[i]
 		if l.TLS == nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
+	"golang.org/x/net/http/httpguts"
 )
 
 // match reads which requests are of a class.
@@ -25,7 +26,7 @@ func match(n strictyaml.Node) (m Match) {
 	headers := keys.Get("header")
 	h := headers.Map()
 	for _, name := range h.Keys() {
-		if !isToken(name) || len(name) > maxName {
+		if !httpguts.ValidHeaderFieldName(name) || len(name) > maxName {
 			h.At(name).Fail("header %q is not the name of a header, such as X-Plan", name)
 		}
 		value := h.Get(name).Text(maxText)
@@ -130,7 +131,7 @@ func method(n strictyaml.Node) string {
 	text := n.Text(maxName)
 	switch {
 	case text == "":
-	case !isToken(text):
+	case !httpguts.ValidHeaderFieldName(text):
 		n.Fail("method %q is not a method, such as GET", text)
 	case text != strings.ToUpper(text):
 		n.Fail("method %q is not in capitals: methods are told apart by them, write %s", text, strings.ToUpper(text))

@@ -7,15 +7,8 @@ import (
 	"strings"
 
 	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
+	"golang.org/x/net/http/httpguts"
 )
-
-// isToken reports whether text is a token of RFC 9110, 5.6.2: the name of a header or of a
-// method.
-func isToken(text string) bool {
-	return text != "" && !strings.ContainsFunc(text, func(c rune) bool {
-		return !(isAlnum(c) || strings.ContainsRune("!#$%&'*+-.^_`|~", c))
-	})
-}
 
 func isAlnum(c rune) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
@@ -45,7 +38,7 @@ func headerName(n strictyaml.Node) string {
 	if text == "" {
 		return ""
 	}
-	if !isToken(text) {
+	if !httpguts.ValidHeaderFieldName(text) {
 		n.Fail("%s %q is not the name of a header, such as X-Tenant", n.Name(), text)
 		return ""
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/goodput/goodput/limit"
 )
 
-// Patterns of names: see isLabel, isToken and urlPath.
+// Patterns of names: see isLabel, httpguts.ValidHeaderFieldName and urlPath.
 const (
 	labelPattern = `^[A-Za-z0-9_.-]+$`
 	tokenPattern = "^ *[!#$%&'*+.^_`|~0-9A-Za-z-]+ *$"

@@ -7,6 +7,7 @@ import (
 	"github.com/goodput/goodput"
 	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
 	"github.com/goodput/goodput/limit"
+	"golang.org/x/net/http/httpguts"
 )
 
 // What a request is: who sends it, how much it matters, how much it is.
@@ -59,7 +60,7 @@ func wordOrHeader(n strictyaml.Node, example string, words ...string) int {
 	if text == "" || slices.Contains(words, text) || strictyaml.Near(text, words) != "" {
 		return n.Word(words...)
 	}
-	if strings.Contains(text, "-") && isToken(text) {
+	if strings.Contains(text, "-") && httpguts.ValidHeaderFieldName(text) {
 		example = text
 	}
 	n.Fail("%s %q is unknown: %s, or a header: {header: %s}", n.Name(), text, strings.Join(words, ", "), example)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/http"
 	"net/http/httputil"
-	"slices"
 	"time"
 
 	"github.com/goodput/goodput"
@@ -34,7 +33,6 @@ func (p *Proxy) class(cfg *config.Class, t *table, was *class) *class {
 	c := &class{cfg: cfg, matches: match(cfg.Match), pool: t.pools[cfg.Upstream]}
 	up := t.upstream(cfg.Upstream)
 	c.absence = max(min(up.MaxAbsence, longestWait(cfg)), time.Millisecond) // the least that there is
-	c.scaled = !slices.ContainsFunc(up.Servers, func(s config.Server) bool { return s.Limit == 0 })
 	var back http.RoundTripper = c.pool
 	if cfg.Finish > 0 {
 		back = &finisher{back, cfg.Finish}

@@ -13,7 +13,6 @@ import (
 // A follower has the limiter of a class follow what of its upstream is there.
 type follower struct {
 	absence time.Duration // how long a request waits where no server is well
-	scaled  bool          // the limit is that of all servers, as each of them has one
 
 	mu   *sync.Mutex // of all classes of one limiter: one of them decides about it
 	over bool        // another one does
@@ -45,7 +44,7 @@ func (c *class) follow(was *class, apply func(goodput.Config)) {
 		if c.over {
 			return
 		}
-		if n := policy.Number(c.limits(there).Limit); n > 0 && c.scaled {
+		if n := policy.Number(c.limits(there).Limit); n > 0 && there.Limit > 0 {
 			c.lim.SetLimit(n) // no error: n is at most the number that was validated
 		}
 		c.lim.SetPresent(there.Present) // after it, or as many as before run at once on a server that has just come
@@ -57,7 +56,7 @@ func (c *class) follow(was *class, apply func(goodput.Config)) {
 func (c *class) limits(there upstream.Capacity) goodput.Config {
 	cfg := c.cfg.Limiter
 	cfg.MaxAbsence = c.absence
-	if n := policy.Number(cfg.Limit); n > 0 && c.scaled && there.Present {
+	if n := policy.Number(cfg.Limit); n > 0 && there.Limit > 0 && there.Present {
 		cfg.Limit = limit.Fixed(there.Scale(n))
 	}
 	return cfg

@@ -36,8 +36,7 @@ func hostname(host string) string {
 // resolve returns a path without dot segments and empty ones, and as those servers read it
 // that are the most lenient: what follows a semicolon is a parameter of the segment
 // (servlets), and a backslash is a slash (Windows). A server to which they are a part of the
-// name, or that resolves nothing, reads another path than we do: of /a/..;/b it serves /a,
-// and the class is that of /b.
+// name, or that resolves nothing, reads another path: see table.class for when that matters.
 func resolve(p string) string {
 	if p == "" {
 		return "/"

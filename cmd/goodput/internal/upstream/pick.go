@@ -1,6 +1,9 @@
 package upstream
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"slices"
+)
 
 // Which server takes the next request. There is no lock: each server counts what it has in
 // flight, a pick compares the counts, and takes its place by a compare-and-swap, so
@@ -66,7 +69,7 @@ func least(members []member, tried []*server) (best *server, inFlight int64) {
 	for i := range members {
 		m := &members[i]
 		share := m.share.Load()
-		if share == 0 || contains(tried, m.server) {
+		if share == 0 || slices.Contains(tried, m.server) {
 			continue
 		}
 		n := m.inFlight.Load()
@@ -88,13 +91,4 @@ func least(members []member, tried []*server) (best *server, inFlight int64) {
 		best, inFlight, used = m.server, n, part
 	}
 	return best, inFlight
-}
-
-func contains(tried []*server, s *server) bool {
-	for _, t := range tried {
-		if t == s {
-			return true
-		}
-	}
-	return false
 }
