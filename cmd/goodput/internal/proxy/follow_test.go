@@ -79,9 +79,11 @@ func TestLimitFollowsTheServers(t *testing.T) {
 
 	servers[1].server.Close()
 	refused := uint64(0)
-	for !w.lim.Stats().Absent || refused < 2 {
+	for !w.lim.Stats().Absent || w.lim.Stats().Refusals[goodput.Unavailable] < 2 {
 		res, body := w.get(w.h1, "/")
-		if res.StatusCode != 503 || res.Header.Get("Goodput-Rejected") != "unavailable" || res.Header.Get("Retry-After") == "" {
+		// a kept connection may die with a request in it: whether that was executed nobody can promise
+		lost := res.StatusCode == 502 && res.Header.Get("Goodput-Rejected") == ""
+		if !lost && (res.StatusCode != 503 || res.Header.Get("Goodput-Rejected") != "unavailable" || res.Header.Get("Retry-After") == "") {
 			t.Fatalf("%s %v %s", res.Status, res.Header, body)
 		}
 		refused++
