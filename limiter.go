@@ -46,6 +46,7 @@ type Limiter struct {
 	gone     [admission.Reasons]uint64        // arrivals whose context was cancelled already
 	refusals [admission.Reasons]*Rejection    // shared at the door, each at most a window old
 	built    [admission.Reasons]time.Duration // when each of them was
+	refused  refused                          // the last of them
 	wait     [waits]hist.Histogram            // Stats.Wait
 	accounts accounts                         // what tenants need
 	real     real                             // observe mode: what really happens

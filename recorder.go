@@ -34,6 +34,7 @@ type stripe struct {
 	mu    sync.Mutex
 	batch admission.Batch // since the window began
 	ended [admission.Outcomes]*hist.Histogram
+	whole hist.Histogram // from arrival to end
 	_     [64]byte // the next stripe begins on another cache line
 }
 
@@ -151,6 +152,9 @@ func (rec *recorder) note(s *Slot, o Outcome, now time.Duration, sample bool) {
 			Epoch: e.at(s.start), Of: e.of(s), Dropped: r.kind&dropped != 0, Abandoned: o == Abandoned,
 		})
 	}
+	if sample && r.kind&unsampled == 0 {
+		p.whole.AddN(hold+r.waited, uint64(e.of(s)))
+	}
 	if p.ended[o] == nil {
 		p.ended[o] = new(hist.Histogram)
 	}
@@ -210,6 +214,16 @@ func (r *recorder) histogram(o Outcome) (h *hist.Histogram) {
 		p.mu.Unlock()
 	}
 	return h
+}
+
+// latency adds to h the time from arrival to end of all that got a slot.
+func (r *recorder) latency(h *hist.Histogram) {
+	for i := range r.stripes {
+		p := &r.stripes[i]
+		p.mu.Lock()
+		h.Merge(&p.whole)
+		p.mu.Unlock()
+	}
 }
 
 const (

@@ -211,6 +211,7 @@ func (l *Limiter) refusal(now time.Duration, reason Reason, d *admission.Decisio
 		r.Remaining = max(deadline-now, 0)
 	}
 	l.refusals[reason], l.built[reason] = r, now
+	l.refused.note(now, r, max(st.Refusals[reason]+l.gone[reason], 1))
 	return r
 }
 

@@ -35,6 +35,11 @@ type Stats struct {
 	// none, of the requests that were timed (see the package comment).
 	Service [admission.Outcomes]*Histogram
 
+	// Latency is the time from arrival to end, the wait included, of all that got a slot and
+	// were timed, whatever their outcome: what Config.Objective is about. Streams and
+	// upgraded connections, which last as long as their client likes, are not in it.
+	Latency Histogram
+
 	// Capacity is how much cost per second can be served, by the slots and the allowance,
 	// and Demand how much is offered, refused work included: Demand / Capacity is what an
 	// autoscaler needs, because shedding hides load from the CPU.
@@ -79,5 +84,6 @@ func (l *Limiter) Stats() Stats {
 	for o := range s.Service {
 		s.Service[o] = l.rec.histogram(Outcome(o))
 	}
+	l.rec.latency(&s.Latency)
 	return s
 }

@@ -127,6 +127,14 @@ func (h *Histogram) Add(d time.Duration) {
 	h.Sum += float64(d) / 1e9
 }
 
+// AddN counts d n times: one that was measured and stands for n.
+func (h *Histogram) AddN(d time.Duration, n uint64) {
+	d = max(d, 0)
+	h.Counts[Index(d)] += n
+	h.Count += n
+	h.Sum += float64(n) * float64(d) / 1e9
+}
+
 // Merge adds all of o to h.
 func (h *Histogram) Merge(o *Histogram) {
 	for i, n := range o.Counts {

@@ -1,0 +1,108 @@
+// Package live looks at limiters once a second and tells those who watch: what the dashboard
+// shows, and anybody who reads server-sent events.
+//
+// The model: a counter says what has happened since the start, and a person wants to know what
+// happens now. A Tick has both: the state, which is that of /api/v1/state to the letter, and the
+// rates since the tick before, over the time that has really passed, since a busy machine drops
+// ticks. A quantile is of the last window and not of all that ever was, and without an
+// observation in it there is none: null, not 0.
+package live
+
+import (
+	"time"
+)
+
+// A Tick is what a viewer is sent once a second, as JSON in the event "tick". Fields are added,
+// never renamed or dropped, while Version is 1.
+type Tick struct {
+	Version        int       `json:"version"`
+	Number         uint64    `json:"number"` // rises by one; a gap is a tick that this viewer was too slow for
+	Time           time.Time `json:"time"`
+	ElapsedSeconds float64   `json:"elapsed_seconds"` // since the tick before, measured; 0 in the first
+	State          any       `json:"state"`           // as of /api/v1/state
+	Limiters       []View    `json:"limiters"`        // in the order of State.limiters
+	Demo           any       `json:"demo,omitempty"`  // of demo --web alone
+}
+
+// A View is one limiter in a tick.
+type View struct {
+	Name  string `json:"name"`
+	Rates Rates  `json:"rates"`
+
+	// Of the last window of WindowSeconds; null where nothing was measured in it.
+	WindowSeconds float64    `json:"window_seconds"`
+	Latency       *Quantiles `json:"latency"` // arrival to end, of all that got a slot
+	Wait          *Quantiles `json:"wait"`    // of those that waited and got a slot
+	Service       *Quantiles `json:"service"` // slot to end, of completed and late work
+
+	Explanation Explanation `json:"explanation"`
+	Tenants     []Tenant    `json:"tenants"` // those who ask for most; empty without tenants
+}
+
+// Rates are per second, since the tick before.
+type Rates struct {
+	Offered    float64            `json:"offered"`    // arrivals
+	Admitted   float64            `json:"admitted"`   // got a slot
+	Throughput float64            `json:"throughput"` // ended after they had got a slot, however
+	Goodput    float64            `json:"goodput"`    // completed in time
+	Outcomes   map[string]float64 `json:"outcomes"`   // all seven
+	Reasons    map[string]float64 `json:"reasons"`    // of those that did not start; all there are, by name
+	Refused    float64            `json:"refused"`    // rejected and expired
+	InTime     *float64           `json:"in_time"`    // completed / arrivals, 0 to 1; null without arrivals
+}
+
+// Quantiles are in seconds.
+type Quantiles struct {
+	Count uint64  `json:"count"` // observations in the window
+	P50   float64 `json:"p50"`
+	P95   float64 `json:"p95"`
+	P99   float64 `json:"p99"`
+	Over  bool    `json:"over"` // the p99 is in the last bucket: it is above the number
+}
+
+// Explanation is goodput.Explanation; /api/v1/explain has the same fields.
+type Explanation struct {
+	Limiter string    `json:"limiter"`
+	State   string    `json:"state"`
+	Facts   []Fact    `json:"facts"`
+	Refused []Refusal `json:"refused"`
+}
+
+// Fact is one thing that an explanation says.
+type Fact struct {
+	Topic string `json:"topic"`
+	Text  string `json:"text"`
+}
+
+// Refusal is what callers were told lately.
+type Refusal struct {
+	AgoSeconds        float64 `json:"ago_seconds"`
+	Count             uint64  `json:"count"`
+	Outcome           string  `json:"outcome"`
+	Reason            string  `json:"reason"`
+	Text              string  `json:"text"` // the sentence, with the numbers that decided
+	Knob              string  `json:"knob"` // which setting decided
+	WaitedSeconds     float64 `json:"waited_seconds"`
+	RetryAfterSeconds float64 `json:"retry_after_seconds"`
+}
+
+// Tenant is one of those who ask for most.
+type Tenant struct {
+	ID      string  `json:"id"`
+	Asks    float64 `json:"asks"`   // cost per second that it asks for
+	Served  float64 `json:"served"` // and gets
+	InUse   int     `json:"in_use"`
+	Waiting int     `json:"waiting"`
+	Refused uint64  `json:"refused"` // since it is known
+}
+
+// History is the event "history", which a viewer is sent first: the last five minutes as
+// columns, so that the charts have a past. Times are seconds since 1970; null is a gap.
+type History struct {
+	Times    []float64             `json:"times"`
+	Limiters map[string]Series     `json:"limiters"`
+	Demo     map[string][]*float64 `json:"demo,omitempty"`
+}
+
+// Series are the columns of one limiter, as long as Times.
+type Series map[string][]*float64
