@@ -104,5 +104,13 @@ type History struct {
 	Demo     map[string][]*float64 `json:"demo,omitempty"`
 }
 
-// Series are the columns of one limiter, as long as Times.
+// Series are the columns of one limiter, as long as Times. A column that is not there is null
+// all along. They are, with the names of where a tick has them:
+//
+//	offered throughput goodput refused                      Rates, per second
+//	reason.queue_full ...                                   Rates.Reasons, those that occurred
+//	latency_p50 latency_p99 wait_p50 wait_p99 service_p50 service_p99   Quantiles, seconds
+//	limit in_use waiting depth age_seconds derived_depth    State, the last of its derivation
+//
+// Those of Demo are load protect offered in_time served refused of the Scene, protect as 0 or 1.
 type Series map[string][]*float64
