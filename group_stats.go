@@ -53,6 +53,14 @@ func (g *Group) Stats() GroupStats {
 	return s
 }
 
+// bounds returns what the limit of a member stays within.
+func (g *Group) bounds(member int) (low, high int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	m := g.budget.Members()[member]
+	return m.Min, m.Max
+}
+
 // claim returns how the member is, and what the group grants it.
 func (l *Limiter) claim() (admission.Claim, admission.Terms) {
 	now := l.enter()

@@ -35,7 +35,7 @@ type stripe struct {
 	batch admission.Batch // since the window began
 	ended [admission.Outcomes]*hist.Histogram
 	whole hist.Histogram // from arrival to end
-	_     [64]byte // the next stripe begins on another cache line
+	_     [64]byte       // the next stripe begins on another cache line
 }
 
 // maxStripes bounds the memory: a stripe is 7 KiB, and 2 KiB per outcome that

@@ -80,6 +80,9 @@ func (l *Limiter) Stats() Stats {
 		s.Stats, s.Shadow = l.real.stats(core), core
 	}
 	l.leave(now)
+	if l.member != nil {
+		s.LimitMin, s.LimitMax = l.member.group.bounds(l.member.index)
+	}
 	l.settings.Load().pressure.tell(&s)
 	for o := range s.Service {
 		s.Service[o] = l.rec.histogram(Outcome(o))

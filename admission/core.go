@@ -35,6 +35,7 @@ type Core struct {
 	usual     float64                           // mean limit of a law that moves it: see usually; 0: limit
 	movedFrom int                               // what the limit was before its latest change
 	movedAt   time.Duration                     // when that was
+	floor     time.Duration                     // since when it has been too low at its minimum: see floors
 
 	lanes   [priorities]lane // by priority, critical first
 	waiting int              // Invariant: the sum of lanes[i].n, at most MaxItems (I3)
@@ -97,7 +98,7 @@ type counts struct {
 	arrivals, immediate, dequeued, exempt, limitChanges, clamped uint64
 	outcomes                                                     [Outcomes]uint64
 	refusals                                                     [Reasons]uint64
-	dropped, raised                                              uint64 // see Stats
+	dropped, raised, called, calledUp                            uint64 // see Stats
 	refused, ended                                               uint64 // refused for want of capacity; what Retry-After goes by
 }
 
@@ -106,7 +107,7 @@ func New(cfg Config) (*Core, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	c := &Core{order: FIFO, stood: Never, others: -tightHolds * MaxObjective, idleness: idleness{factor: 1}}
+	c := &Core{order: FIFO, stood: Never, others: -tightHolds * MaxObjective, floor: Never, idleness: idleness{factor: 1}}
 	cfg = cfg.WithDefaults()
 	c.limit, _ = cfg.Limit.Start() // Validate has seen it succeed
 	c.tide.open[1].taken.tag--     // there was none before the first
@@ -409,6 +410,7 @@ func (c *Core) Observe(now time.Duration, b *Batch) {
 		c.tide.mark(c.now)
 	}
 	c.usually(c.shown.Length)
+	c.floors()
 	if n := paced(c.limit, m.Limit); n != c.limit {
 		c.seek(m.Search)
 		c.setLimit(n)
@@ -424,7 +426,7 @@ func (c *Core) Observe(now time.Duration, b *Batch) {
 
 // begin puts another law in force. What it is told begins with it.
 func (c *Core) begin(law limit.Law) {
-	c.law, c.usual = law.Begin(c.cfg.Seed), 0
+	c.law, c.usual, c.floor = law.Begin(c.cfg.Seed), 0, Never
 	c.seek(Moves(law))
 	c.tide.mark(c.now)
 }
@@ -438,7 +440,7 @@ func (c *Core) SetLimit(now time.Duration, n int) error {
 	c.enter(now)
 	c.begin(law)
 	c.cfg.Limit = law
-	c.setLimit(n)
+	c.callLimit(n)
 	return nil
 }
 
@@ -484,7 +486,7 @@ func (c *Core) Reconfigure(now time.Duration, cfg Config) error {
 	for c.bytes > c.cfg.MaxBytes {
 		c.tell(c.givesWay(func(w *Waiter) bool { return w.bytes > 0 }), BytesFull)
 	}
-	c.setLimit(n)
+	c.callLimit(n)
 	return nil
 }
 

@@ -44,6 +44,16 @@ func (m *model) cancel(p *place, why Reason) bool {
 	return true
 }
 
+func (m *model) callLimit(n int) {
+	if n != m.limit {
+		m.counts.called++
+		if n > m.limit {
+			m.counts.calledUp++
+		}
+	}
+	m.setLimit(n)
+}
+
 func (m *model) setLimit(n int) {
 	if n != m.limit {
 		m.counts.limitChanges++
@@ -82,7 +92,7 @@ func (m *model) reconfigure(cfg Config, c *Core, limit int, dropped []*place) er
 			return err
 		}
 	}
-	m.setLimit(limit)
+	m.callLimit(limit)
 	return nil
 }
 
@@ -243,8 +253,10 @@ func (m *model) stats() Stats {
 		Outcomes: m.counts.outcomes, Refusals: m.counts.refusals,
 		ExemptAdmitted: m.counts.exempt, LimitChanges: m.counts.limitChanges,
 		LimitFrom: m.movedFrom, LimitAsked: m.now - m.asked, LimitSearch: m.search, LimitRaised: m.counts.raised,
+		LimitCalled: m.counts.called, LimitCalledUp: m.counts.calledUp,
 		Absent: m.away.is, MaxAbsence: m.cfg.MaxAbsence,
 	}
+	s.LimitMin, s.LimitMax = limit.Bounds(m.cfg.Limit)
 	if m.away.is {
 		s.AbsentFor, s.MaxAbsence = m.now-m.away.since, m.away.bound
 	}

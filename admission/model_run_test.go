@@ -224,7 +224,8 @@ func (d *duel) setLimit(enter func()) error {
 	}
 	enter()
 	d.model.search = false
-	d.model.setLimit(n)
+	d.model.cfg.Limit = limit.Fixed(n)
+	d.model.callLimit(n)
 	return nil
 }
 
@@ -428,6 +429,7 @@ func (d *duel) compare() error {
 	// What was measured is not the model's.
 	want.Depth, want.Overload, want.Offered, want.Load, want.RetryAfter = got.Depth, got.Overload, got.Offered, got.Load, got.RetryAfter
 	want.MaxItems, want.MaxBytes, want.Derivation = d.model.cfg.MaxItems, d.model.cfg.MaxBytes, got.Derivation
+	want.LimitFloored, want.Baseline, want.Slowed, want.SlowedBy = got.LimitFloored, got.Baseline, got.Slowed, got.SlowedBy
 	want.ShedPriority, want.ShedCohort = got.ShedPriority, got.ShedCohort
 	want.ShedOffered, want.ShedServed = got.ShedOffered, got.ShedServed
 	want.Tenants.Active, want.Tenants.Over, want.Tenants.Level = got.Tenants.Active, got.Tenants.Over, got.Tenants.Level

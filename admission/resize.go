@@ -23,6 +23,9 @@ func (Granted) Next(current int, _ *limit.Window) limit.Move { return limit.Move
 // Why returns "": its group says why.
 func (Granted) Why() string { return "" }
 
+// Bounds returns all there is: what a member may have, its group says.
+func (Granted) Bounds() (low, high int) { return 0, limit.Max }
+
 // String returns "granted by its group".
 func (Granted) String() string { return "granted by its group" }
 

@@ -3,6 +3,8 @@ package admission
 import (
 	"math"
 	"time"
+
+	"github.com/goodput/goodput/limit"
 )
 
 // Stats is a snapshot. Counters never fall.
@@ -55,12 +57,23 @@ type Stats struct {
 	Dropped        uint64           // of Failed: the resource itself refused them, being over a limit of its own; as of the last window
 	LimitChanges   uint64           // of the limit, by its law or by a call
 	LimitRaised    uint64           // of those, the ones upwards
+	LimitCalled    uint64           // of LimitChanges, those by a call, SetLimit or Reconfigure; the rest are the law's. What a group grants is no change
+	LimitCalledUp  uint64           // of LimitCalled, the ones upwards
 
 	LimitWhy    string        // why the law last moved the limit, with the numbers; "" if it never has
 	LimitFrom   int           // what the limit was before that
 	LimitMoved  time.Duration // how long ago that was; 0 if it never has
 	LimitAsked  time.Duration // how long ago the law was last asked
 	LimitSearch bool          // the law does not know the capacity yet
+
+	LimitMin, LimitMax int           // what the law keeps the limit within: see limit.Bounds. Both are the limit of one that is fixed
+	LimitFloored       time.Duration // how long the limit has stood at LimitMin while more was offered than that serves; 0 if it does not, or is fixed
+
+	// A dependency that has slowed: a unit of cost is held for Derivation.Mean now, and was for
+	// Baseline, a mean of minutes. See slowed.go.
+	Baseline time.Duration // 0 until there is one
+	Slowed   bool          // it is held for SlowedBy times as long
+	SlowedBy float64       // Derivation.Mean / Baseline; 0 without a Baseline
 }
 
 // A Tally is about all tenants together.
@@ -87,10 +100,15 @@ func (c *Core) Stats(now time.Duration) Stats {
 		Outcomes: c.counts.outcomes, Refusals: c.counts.refusals,
 		ExemptAdmitted: c.counts.exempt, LimitChanges: c.counts.limitChanges,
 		Dropped: c.counts.dropped, LimitRaised: c.counts.raised,
+		LimitCalled: c.counts.called, LimitCalledUp: c.counts.calledUp,
 		LimitWhy: c.law.Why(), LimitFrom: c.movedFrom, LimitAsked: c.now - c.lawAt, LimitSearch: c.search,
 	}
 	if c.counts.limitChanges > 0 {
 		s.LimitMoved = c.now - c.movedAt
+	}
+	s.LimitMin, s.LimitMax = limit.Bounds(c.cfg.Limit)
+	if c.floor != Never && c.limit <= s.LimitMin {
+		s.LimitFloored = c.now - c.floor
 	}
 	if c.absence.is {
 		s.AbsentFor, s.MaxAbsence = c.now-c.absence.since, c.absence.bound

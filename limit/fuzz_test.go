@@ -27,6 +27,21 @@ var bounded = []struct {
 	{limit.Gradient2{From: 7, Min: 7, Max: limit.Max, Queue: 1e6, Long: 10, Window: 100 * msec}, 7, limit.Max},
 }
 
+// unbounded is a law without bounds of its own.
+type unbounded struct{ limit.Law }
+
+// What a law says of its bounds is what FuzzLaws holds it to.
+func TestBounds(t *testing.T) {
+	for _, c := range bounded {
+		if low, high := limit.Bounds(c.law); low != c.low || high != c.high {
+			t.Errorf("%v: %d to %d, want %d to %d", c.law, low, high, c.low, c.high)
+		}
+	}
+	if low, high := limit.Bounds(unbounded{limit.Fixed(7)}); low != 1 || high != limit.Max {
+		t.Errorf("of a law without: %d to %d", low, high)
+	}
+}
+
 // FuzzLaws hands every law the same windows, of which some are nothing that a core
 // could have measured. Its limits stay within its bounds, are the same for the same
 // windows, and the reason begins with its name and has no NaN in it (C029).

@@ -1,0 +1,35 @@
+package admission
+
+import "github.com/goodput/goodput/limit"
+
+// A limit at its minimum serves the least that it may, whatever is asked for. That is right
+// while the resource can do no more, and wrong where the law has been misled: so it is shown
+// for how long it has been so, and an alert rings when that is too long (C030).
+
+// offFloor is the load below which nobody lacks what a limit at its minimum does not serve. It
+// begins to be too low above 1; a load that hangs about 1 deviates by less than a tenth of it
+// where there are 100 arrivals in an objective (1/sqrt(100)).
+const offFloor = 0.9
+
+// floors looks, once a window, whether the limit is at the least that its law may set and more
+// is offered than that serves. One that cannot move has no floor.
+func (c *Core) floors() {
+	low, high := limit.Bounds(c.cfg.Limit)
+	switch load := c.rho(); {
+	case c.limit > low || low == high || load < offFloor && !c.overload:
+		c.floor = Never
+	case c.floor == Never && load > 1:
+		c.floor = c.now
+	}
+}
+
+// callLimit is setLimit for who is not the law.
+func (c *Core) callLimit(n int) {
+	if n != c.limit {
+		c.counts.called++
+		if n > c.limit {
+			c.counts.calledUp++
+		}
+	}
+	c.setLimit(n)
+}
