@@ -15,6 +15,8 @@ type (
 	Outcome = admission.Outcome
 	// Reason says why a request did not start.
 	Reason = admission.Reason
+	// Ended is one of the ways in which a request ends, and how many did: Stats.Ends.
+	Ended = admission.Ended
 	// Overflow says what happens to a request that finds the queue full.
 	Overflow = admission.Overflow
 	// Order says who of those that wait goes first.

@@ -121,7 +121,7 @@ func (c *serveCmd) start(log *slog.Logger) (*service, error) {
 // shown is what the admin listener shows.
 func (s *service) shown() admin.Config {
 	a := admin.Config{
-		Limiters: func() []metrics.Source { return sources(s.proxy) },
+		Limiters: s.proxy.Limiters, Longest: s.longest,
 		Proxy: metrics.Proxy{
 			Open: s.proxy.Open, MaxUpgraded: s.proxy.MaxUpgraded,
 			Failures: s.proxy.Failures, Deadlines: s.proxy.Deadlines, Door: s.proxy.Door,
@@ -136,17 +136,14 @@ func (s *service) shown() admin.Config {
 	return a
 }
 
-// sources are the limiters in force, for the metrics.
-func sources(p *proxy.Proxy) []metrics.Source {
-	var all []metrics.Source
-	longest := map[string]time.Duration{}
-	for _, c := range p.Config().Classes {
-		longest[c.Name] = max(c.Limiter.Objective, c.Deadline, c.DeadlineCap)
+// longest returns the longest deadline of a class.
+func (s *service) longest(class string) time.Duration {
+	for _, c := range s.proxy.Config().Classes {
+		if c.Name == class {
+			return max(c.Deadline, c.DeadlineCap)
+		}
 	}
-	for _, lim := range p.Limiters() {
-		all = append(all, metrics.Source{Limiter: lim, Longest: longest[lim.Name()]})
-	}
-	return all
+	return 0
 }
 
 // listen opens all listeners, or none is served.

@@ -44,12 +44,13 @@ var runtimeImports = []string{"admission", "limit", "internal/hist"}
 
 // adapters maps each adapter to what it may import beside package goodput. A
 // client of a protocol may hand its retries to package retry, which brings a clock to
-// what decides about them.
+// what decides about them. An exporter shows a histogram bucket by bucket, and what retries
+// and shares of a fleet count.
 var adapters = map[string][]string{
 	"goodputhttp": {"retry"},
 	"goodputgrpc": {"retry"},
 	"goodputsql":  nil,
-	"goodputprom": nil,
+	"goodputprom": {"internal/hist", "retry", "fleet"},
 	"goodputotel": nil,
 	"pool":        nil,
 	"pressure":    nil,
@@ -83,11 +84,10 @@ var programImports = map[string]string{
 	"upstream > config":   "which servers",
 
 	"admin > build":      "the version is a page",
-	"admin > metrics":    "the metrics are a page, and the state page counts as they do",
+	"admin > metrics":    "the metrics are a page",
 	"demo > load":        "its arrivals are the generator's",
 	"metrics > build":    "the version is a metric",
 	"replay > accesslog": "a log is what it plays",
-	"watch > metrics":    "the log counts as the metrics do",
 
 	"builtin > strictyaml":  "a name that is not known is said as in a file",
 	"policy > strictyaml":   "the limiter part of a file",

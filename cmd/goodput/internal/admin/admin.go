@@ -24,8 +24,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/goodput/goodput"
 	"github.com/goodput/goodput/cmd/goodput/internal/build"
 	"github.com/goodput/goodput/cmd/goodput/internal/metrics"
+	"github.com/goodput/goodput/goodputprom"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
@@ -51,8 +53,10 @@ func (p Phase) String() string {
 
 // A Config says what to show.
 type Config struct {
-	Limiters func() []metrics.Source
-	Proxy    metrics.Proxy
+	Limiters func() []*goodput.Limiter
+	// Longest returns the longest deadline of the class that a limiter is named after.
+	Longest func(limiter string) time.Duration
+	Proxy   metrics.Proxy
 	// Reload reads the policy file again; the note is what it could not do. nil: there is no
 	// file.
 	Reload func() (note string, err error)
@@ -71,7 +75,7 @@ type Admin struct {
 // New returns an admin in the phase Starting.
 func New(cfg Config) *Admin {
 	a := &Admin{cfg: cfg, mux: http.NewServeMux(), started: time.Now()}
-	registry := metrics.Registry(metrics.New(cfg.Limiters), cfg.Proxy)
+	registry := metrics.Registry(&goodputprom.Collector{Limiters: cfg.Limiters, Longest: cfg.Longest}, cfg.Proxy)
 	a.mux.HandleFunc("GET /livez", a.live)
 	a.mux.HandleFunc("GET /readyz", a.ready)
 	a.mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
@@ -174,8 +178,8 @@ func (a *Admin) page(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "restart needed: the policy file has other listeners than those that are open")
 	}
 	fmt.Fprintf(w, "%s, up %s, %s\n", build.Read(), time.Since(a.started).Round(time.Second), Phase(a.phase.Load()))
-	for _, src := range a.cfg.Limiters() {
-		fmt.Fprintf(w, "\n%s\n", src.Limiter.Explain())
+	for _, lim := range a.cfg.Limiters() {
+		fmt.Fprintf(w, "\n%s\n", lim.Explain())
 	}
 	a.lasting(w)
 	a.servers(w)

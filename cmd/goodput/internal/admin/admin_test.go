@@ -19,7 +19,7 @@ import (
 func newAdmin(cfg goodput.Config) (*goodput.Limiter, *Admin) {
 	lim := goodput.New(cfg)
 	return lim, New(Config{
-		Limiters: func() []metrics.Source { return []metrics.Source{{Limiter: lim, Longest: cfg.Objective}} },
+		Limiters: func() []*goodput.Limiter { return []*goodput.Limiter{lim} },
 		Proxy: metrics.Proxy{
 			Open:        func() int64 { return 3 },
 			MaxUpgraded: func() int { return 9 },

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/goodput/goodput"
-	"github.com/goodput/goodput/cmd/goodput/internal/metrics"
 	"github.com/goodput/goodput/limit"
 )
 
@@ -68,15 +67,12 @@ func seriesOf(s *goodput.Stats) map[string]float64 {
 	for name, v := range out {
 		series[fmt.Sprintf("goodput_%s{limiter=%q}", name, s.Name)] = v
 	}
-	for prefix, core := range map[string]*[2][]uint64{
-		"goodput_requests_total":        {s.Outcomes[:], s.Refusals[:]},
-		"goodput_shadow_requests_total": {s.Shadow.Outcomes[:], s.Shadow.Refusals[:]},
+	for prefix, ends := range map[string][]goodput.Ended{
+		"goodput_requests_total":        s.Ends(),
+		"goodput_shadow_requests_total": s.Shadow.Ends(),
 	} {
-		if prefix == "goodput_shadow_requests_total" && !s.Observe {
-			continue
-		}
-		for _, e := range metrics.Ends(core[0], core[1]) {
-			series[fmt.Sprintf("%s{limiter=%q,outcome=%q,reason=%q}", prefix, s.Name, e.Outcome, e.Reason)] = float64(e.Count)
+		for _, e := range ends {
+			series[fmt.Sprintf("%s{limiter=%q,outcome=%q,reason=%q}", prefix, s.Name, e.Outcome.String(), e.Reason.String())] = float64(e.Count)
 		}
 	}
 	return series
@@ -130,9 +126,9 @@ func (c comparer) compare(t *testing.T, lim *goodput.Limiter, a *Admin) goodput.
 	c.values(t, "state", l, top)
 	c.values(t, "derivation", l["derivation"].(map[string]any), derived)
 	c.values(t, "counts", l["counts"].(map[string]any), counts)
-	for i, e := range metrics.Ends(s.Outcomes[:], s.Refusals[:]) {
+	for i, e := range s.Ends() {
 		shown := l["counts"].(map[string]any)["ends"].([]any)[i].(map[string]any)
-		if shown["outcome"] != e.Outcome || shown["count"] != float64(e.Count) || e.Reason != "" && shown["reason"] != e.Reason {
+		if shown["outcome"] != e.Outcome.String() || shown["count"] != float64(e.Count) || e.Reason != goodput.None && shown["reason"] != e.Reason.String() {
 			t.Errorf("state: end %d is %v, want %v", i, shown, e)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/goodput/goodput"
-	"github.com/goodput/goodput/cmd/goodput/internal/metrics"
 )
 
 // State is the answer of /api/v1/state. Units are in the names; fields are
@@ -130,8 +129,8 @@ func (a *Admin) state(w http.ResponseWriter, _ *http.Request) {
 		Phase:         Phase(a.phase.Load()).String(),
 		UptimeSeconds: time.Since(a.started).Seconds(),
 	}
-	for _, src := range a.cfg.Limiters() {
-		stats := src.Limiter.Stats()
+	for _, lim := range a.cfg.Limiters() {
+		stats := lim.Stats()
 		s.Limiters = append(s.Limiters, limiterState(&stats))
 	}
 	if a.cfg.Policy != nil {
@@ -189,11 +188,11 @@ func limiterState(s *goodput.Stats) LimiterState {
 			LimitChanges:     s.LimitChanges,
 			LimitRaised:      s.LimitRaised,
 			Dropped:          s.Dropped,
-			Ends:             ends(s.Outcomes[:], s.Refusals[:]),
+			Ends:             ends(s.Ends()),
 		},
 	}
 	if s.Observe {
-		l.Shadow = ends(s.Shadow.Outcomes[:], s.Shadow.Refusals[:])
+		l.Shadow = ends(s.Shadow.Ends())
 	}
 	return l
 }
@@ -219,11 +218,10 @@ func derivation(d goodput.Derivation) Derivation {
 	}
 }
 
-func ends(outcomes, refusals []uint64) []End {
-	all := metrics.Ends(outcomes, refusals)
-	out := make([]End, len(all))
-	for i, e := range all {
-		out[i] = End{e.Outcome, e.Reason, e.Count}
+func ends(of []goodput.Ended) []End {
+	var all []End
+	for _, e := range of {
+		all = append(all, End{e.Outcome.String(), e.Reason.String(), e.Count})
 	}
-	return out
+	return all
 }

@@ -1,3 +1,7 @@
+// Package metrics shows what the program counts beside its limiters: connections, servers,
+// what lasts, reloads and the process. The limiters are package goodputprom's, and the rules
+// are the same: every series exists from the start, and the values of a label are words of
+// ours or of the configuration.
 package metrics
 
 import (
@@ -7,6 +11,7 @@ import (
 
 	"github.com/goodput/goodput/cmd/goodput/internal/build"
 	"github.com/goodput/goodput/goodputhttp"
+	"github.com/goodput/goodput/goodputprom"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
@@ -49,7 +54,7 @@ type Reloads struct {
 
 // Registry returns a registry of its own (nothing that a library registers by
 // being imported) with c, the proxy, the build and the Go process.
-func Registry(c *Collector, p Proxy) *prometheus.Registry {
+func Registry(c *goodputprom.Collector, p Proxy) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(c, p,
 		collectors.NewGoCollector(),
@@ -134,4 +139,11 @@ func (p Proxy) Collect(ch chan<- prometheus.Metric) {
 	send(heldDesc, prometheus.GaugeValue, float64(door.Held))
 	send(upgradesDesc, prometheus.CounterValue, float64(door.UpgradedTotal), "upgraded")
 	send(upgradesDesc, prometheus.CounterValue, float64(door.UpgradedRefused), "refused")
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
 }

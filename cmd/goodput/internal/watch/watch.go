@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"github.com/goodput/goodput"
-	"github.com/goodput/goodput/cmd/goodput/internal/metrics"
 )
 
 const (
@@ -171,10 +170,9 @@ type counts struct {
 }
 
 // forCapacity are the reasons that go away with more capacity.
-var forCapacity = map[string]bool{
-	goodput.QueueFull.String(): true, goodput.BytesFull.String(): true, goodput.Shed.String(): true,
-	goodput.Displaced.String(): true, goodput.WaitBound.String(): true,
-	goodput.NoBudget.String(): true, goodput.Doomed.String(): true,
+var forCapacity = map[goodput.Reason]bool{
+	goodput.QueueFull: true, goodput.BytesFull: true, goodput.Shed: true, goodput.Displaced: true,
+	goodput.WaitBound: true, goodput.NoBudget: true, goodput.Doomed: true,
 }
 
 // since returns the counts between a and b, and by reason those who were not
@@ -189,15 +187,15 @@ func since(a, b goodput.Stats) (counts, []slog.Attr) {
 	if b.Observe {
 		before, after = &a.Shadow, &b.Shadow
 	}
-	was := metrics.Ends(before.Outcomes[:], before.Refusals[:])
+	was := before.Ends()
 	var reasons []slog.Attr
-	for i, is := range metrics.Ends(after.Outcomes[:], after.Refusals[:]) {
+	for i, is := range after.Ends() {
 		n := is.Count - was[i].Count
-		if is.Reason == "" || n == 0 {
+		if is.Reason == goodput.None || n == 0 {
 			continue
 		}
-		reasons = append(reasons, slog.Uint64(is.Reason, n))
-		if is.Outcome != goodput.Cancelled.String() { // who left was not refused
+		reasons = append(reasons, slog.Uint64(is.Reason.String(), n))
+		if is.Outcome != goodput.Cancelled { // who left was not refused
 			did.refused += n
 		}
 		if forCapacity[is.Reason] {

@@ -1,4 +1,6 @@
-// Package metrics shows limiters to Prometheus.
+// Package goodputprom shows limiters to Prometheus:
+//
+//	prometheus.MustRegister(goodputprom.New(search, images))
 //
 // The model: a limiter counts for itself, and a scrape takes one snapshot of it
 // and prints that. There is no second bookkeeping, so the numbers of one scrape
@@ -11,7 +13,7 @@
 //
 // Labels are limiter, outcome, reason, direction and path, each from a closed set. Nothing
 // that a client sends becomes a label.
-package metrics
+package goodputprom
 
 import (
 	"time"
@@ -20,20 +22,23 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// A Source is a limiter to show.
-type Source struct {
-	Limiter *goodput.Limiter
-	Longest time.Duration // the longest objective or deadline: the buckets reach past it
-}
-
-// A Collector shows limiters. It is a prometheus.Collector.
+// A Collector shows limiters. It is a prometheus.Collector. Whose limiters come and go makes
+// one himself; New is for those that stay.
 type Collector struct {
-	sources func() []Source
+	// Limiters returns those to show; it is called at each scrape, from several goroutines at
+	// once if there are several scrapes. Their names are the label that tells them apart.
+	Limiters func() []*goodput.Limiter
+
+	// Longest returns the longest deadline that requests of a limiter may have, by its name:
+	// the buckets of its histograms reach past it and past its objective. nil: no deadline is
+	// longer than the objective. The buckets reach to 10 s at least.
+	Longest func(limiter string) time.Duration
 }
 
-// New returns a collector of what sources returns at each scrape; their limiters have
-// different names.
-func New(sources func() []Source) *Collector { return &Collector{sources} }
+// New returns a collector of limiters that stay.
+func New(limiters ...*goodput.Limiter) *Collector {
+	return &Collector{Limiters: func() []*goodput.Limiter { return limiters }}
+}
 
 // A scalar is a series per limiter.
 type scalar struct {
@@ -148,13 +153,17 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect takes one snapshot of each limiter and sends it.
 func (c *Collector) Collect(ch chan<- prometheus.Metric) {
-	for _, src := range c.sources() {
-		stats := src.Limiter.Stats()
-		collect(ch, src, &stats)
+	for _, l := range c.Limiters() {
+		stats := l.Stats()
+		longest := stats.Derivation.Objective
+		if c.Longest != nil {
+			longest = max(longest, c.Longest(stats.Name))
+		}
+		collect(ch, &stats, boundsPast(longest))
 	}
 }
 
-func collect(ch chan<- prometheus.Metric, src Source, s *goodput.Stats) {
+func collect(ch chan<- prometheus.Metric, s *goodput.Stats, bounds []float64) {
 	for _, m := range scalars {
 		ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(s), s.Name)
 	}
@@ -162,15 +171,12 @@ func collect(ch chan<- prometheus.Metric, src Source, s *goodput.Stats) {
 	ch <- prometheus.MustNewConstMetric(admissionsDesc, prometheus.CounterValue, float64(s.Dequeued), s.Name, "queued")
 	ch <- prometheus.MustNewConstMetric(changesDesc, prometheus.CounterValue, float64(s.LimitRaised), s.Name, "up")
 	ch <- prometheus.MustNewConstMetric(changesDesc, prometheus.CounterValue, float64(s.LimitChanges-s.LimitRaised), s.Name, "down")
-	for _, end := range Ends(s.Outcomes[:], s.Refusals[:]) {
-		ch <- prometheus.MustNewConstMetric(requestsDesc, prometheus.CounterValue, float64(end.Count), s.Name, end.Outcome, end.Reason)
+	for _, end := range s.Ends() {
+		ch <- prometheus.MustNewConstMetric(requestsDesc, prometheus.CounterValue, float64(end.Count), s.Name, end.Outcome.String(), end.Reason.String())
 	}
-	if s.Observe {
-		for _, end := range Ends(s.Shadow.Outcomes[:], s.Shadow.Refusals[:]) {
-			ch <- prometheus.MustNewConstMetric(shadowDesc, prometheus.CounterValue, float64(end.Count), s.Name, end.Outcome, end.Reason)
-		}
+	for _, end := range s.Shadow.Ends() { // all 0 before the first request in observe mode
+		ch <- prometheus.MustNewConstMetric(shadowDesc, prometheus.CounterValue, float64(end.Count), s.Name, end.Outcome.String(), end.Reason.String())
 	}
-	bounds := boundsPast(src.Longest)
 	for i, outcome := range waits {
 		ch <- newHistogram(waitDesc, &s.Wait[i], bounds, s.Name, outcome)
 	}
@@ -178,6 +184,9 @@ func collect(ch chan<- prometheus.Metric, src Source, s *goodput.Stats) {
 		ch <- newHistogram(serviceDesc, s.Service[o], bounds, s.Name, o.String())
 	}
 }
+
+// started are the outcomes of requests that ran.
+var started = [...]goodput.Outcome{goodput.Completed, goodput.Late, goodput.Failed, goodput.Abandoned}
 
 func truth(b bool) float64 {
 	if b {
