@@ -29,6 +29,9 @@ type Backend struct {
 	Slots int
 	Mean  time.Duration
 
+	// Begun, if not nil, is called when a request has got its slot.
+	Begun func(*http.Request)
+
 	mu    sync.Mutex
 	rng   *rand.Rand
 	free  []*slot
@@ -86,9 +89,14 @@ func (b *Backend) Served() int64 {
 
 // ServeHTTP holds a slot for one service time.
 func (b *Backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !b.serve(r.Context()) {
+	s := b.acquire(r.Context())
+	if s == nil {
 		return // nobody reads an answer
 	}
+	if b.Begun != nil {
+		b.Begun(r)
+	}
+	b.hold(s)
 	w.Header()["Content-Length"] = contentLength
 	_, _ = w.Write(body) // a client that left after the start is no concern of ours
 }
@@ -105,13 +113,18 @@ func (b *Backend) serve(ctx context.Context) bool {
 	if s == nil {
 		return false
 	}
+	b.hold(s)
+	return true
+}
+
+// hold holds a slot for one service time.
+func (b *Backend) hold(s *slot) {
 	b.mu.Lock()
 	service := time.Duration(b.rng.ExpFloat64() * float64(b.Mean))
 	b.mu.Unlock()
 	due := s.since.Add(service - s.late)
 	time.Sleep(time.Until(due))
 	b.release(s, due)
-	return true
 }
 
 // acquire returns a slot that is held from slot.since on, or nil if ctx was done

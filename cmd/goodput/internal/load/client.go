@@ -17,6 +17,10 @@ type HTTP struct {
 	Header http.Header   // beside the ones the client sets
 	Budget time.Duration // told to the server as what remains; 0 tells nothing
 
+	// Stamp adds to the headers of one request, by the context that it was sent with. nil adds
+	// nothing.
+	Stamp func(ctx context.Context, h http.Header)
+
 	// HTTP2 speaks HTTP/2, in clear text if the URL does. A few connections
 	// then carry thousands of requests. HTTP/1.1 needs a connection for each
 	// that waits: 7,200 of them made a generator 3.8 s late on two cores.
@@ -38,6 +42,7 @@ const (
 // A Client performs the requests of an HTTP over the network.
 type Client struct {
 	request *http.Request // copied for each
+	stamp   func(context.Context, http.Header)
 	via     http.RoundTripper
 	close   func()
 }
@@ -66,7 +71,7 @@ func Dial(ctx context.Context, h HTTP) (*Client, error) {
 	}
 	if !h.HTTP2 {
 		protocols.SetHTTP1(true)
-		return &Client{request: req, via: transport, close: transport.CloseIdleConnections}, nil
+		return &Client{request: req, stamp: h.Stamp, via: transport, close: transport.CloseIdleConnections}, nil
 	}
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
@@ -83,7 +88,7 @@ func Dial(ctx context.Context, h HTTP) (*Client, error) {
 		}
 		p.add(c)
 	}
-	return &Client{request: req, via: p, close: p.closeAll}, nil
+	return &Client{request: req, stamp: h.Stamp, via: p, close: p.closeAll}, nil
 }
 
 // Close gives the connections back.
@@ -91,7 +96,12 @@ func (c *Client) Close() { c.close() }
 
 // Send performs one request. It is a Send.
 func (c *Client) Send(ctx context.Context) Answer {
-	resp, err := c.via.RoundTrip(c.request.WithContext(ctx))
+	req := c.request.WithContext(ctx)
+	if c.stamp != nil {
+		req.Header = req.Header.Clone()
+		c.stamp(ctx, req.Header)
+	}
+	resp, err := c.via.RoundTrip(req)
 	if err != nil {
 		return Answer{Err: err}
 	}

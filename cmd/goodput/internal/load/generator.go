@@ -18,6 +18,12 @@ type Answer struct {
 	Err    error  // there was no answer
 }
 
+// Refused reports whether the request was told no, and not executed.
+func (a Answer) Refused() bool { return a.Err == nil && a.Reason != "" }
+
+// Failed reports whether there was no answer, or one of a service that could not.
+func (a Answer) Failed() bool { return a.Err != nil || a.Reason == "" && a.Status >= 500 }
+
 // ending says who ended a request.
 type ending uint8
 

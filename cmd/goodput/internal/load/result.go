@@ -81,11 +81,11 @@ func (r *Result) count(late, total time.Duration, how ending, a Answer) {
 	}
 	r.Status[a.Status]++
 	switch {
-	case a.Reason != "":
+	case a.Refused():
 		r.Refused++
 		r.Refusal.add(total)
 		r.reason(a.Reason)
-	case a.Status >= 500:
+	case a.Failed():
 		r.Failed++
 	default:
 		r.Completed++

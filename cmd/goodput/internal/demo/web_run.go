@@ -1,0 +1,191 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/goodput/goodput/cmd/goodput/internal/load"
+)
+
+// The scene of the live demo: 10 slots / 50ms = 200 requests a second, a sixth of what the terminal
+// demo has, so that 10x of it, a browser that draws and whatever else a laptop does fit two cores.
+// The service time is the same, and so are the latencies.
+const (
+	WebSlots = 10
+	webMean  = mean
+
+	// WebObjective is what the limiter is told: as that of the terminal demo.
+	WebObjective = objective
+)
+
+// lateTolerance is how late the generator may be before the scene says so: a tenth of what a good
+// median is, one service time.
+const lateTolerance = webMean / 10
+
+// A WebConfig describes a live demo.
+type WebConfig struct {
+	Load float64 // to begin with, 0 to MaxWebLoad; nothing is protected then
+	Seed uint64  // of arrivals and service times
+
+	// Protect returns the server that stands in front of upstream and admits. Required.
+	Protect func(upstream *url.URL) (*http.Server, error)
+}
+
+// A Web is a live demo: a service, the proxy in front of it and clients that may be steered while
+// they run, all in this process and over the loopback interface.
+type Web struct {
+	backend *Backend
+	crowd   *crowd
+	stop    []func() // in the order in which they are called
+
+	mu     sync.Mutex // of what Scene compares with
+	looked time.Time
+	before tally
+	served int64
+}
+
+// Start starts it. Close ends it.
+func Start(ctx context.Context, c WebConfig) (web *Web, err error) {
+	if err := CheckWebLoad(c.Load); err != nil {
+		return nil, err
+	}
+	w := &Web{backend: NewBackend(WebSlots, webMean, c.Seed)}
+	defer func() {
+		if err != nil {
+			w.Close()
+		}
+	}()
+	ctx, cancel := context.WithCancel(ctx)
+	var ways [2]load.Send
+	w.crowd = newCrowd(ctx, w.backend.Capacity(), c.Seed, [2]load.Send{})
+	w.backend.Begun = w.crowd.beginRequest
+	w.stop = append(w.stop, cancel)
+
+	direct, closeBackend, err := serve(backendServer(w.backend))
+	if err != nil {
+		return nil, err
+	}
+	w.stop = append(w.stop, closeBackend)
+	server, err := c.Protect(&url.URL{Scheme: "h2c", Host: direct.Host})
+	if err != nil {
+		return nil, err
+	}
+	through, closeProxy, err := serve(server)
+	if err != nil {
+		return nil, err
+	}
+	w.stop = append(w.stop, closeProxy)
+	for i, target := range []*url.URL{direct, through} {
+		client, err := load.Dial(ctx, load.HTTP{URL: target, HTTP2: true, Budget: webDeadline, Stamp: stamp})
+		if err != nil {
+			return nil, err
+		}
+		w.stop = append(w.stop, client.Close)
+		ways[i] = client.Send
+	}
+	w.crowd.ways = ways
+	w.begin(c.Load)
+	return w, nil
+}
+
+// begin lets the first clients come.
+func (w *Web) begin(load float64) {
+	w.looked = time.Now()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.crowd.run()
+	}()
+	// First of all the clients leave, then what they talk to is closed.
+	w.stop = slices.Insert(w.stop, 1, func() { <-ended })
+	w.crowd.set(Controls{Load: &load})
+}
+
+// Close ends it: the clients leave, and what was opened is closed. Nothing is left running.
+func (w *Web) Close() {
+	for _, stop := range w.stop {
+		stop()
+	}
+}
+
+// Scene is what happened since it was last called, once a second by whoever tells the viewers.
+func (w *Web) Scene() Scene {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	elapsed := now.Sub(w.looked).Seconds()
+	look := w.crowd.look()
+	waiting, _ := w.backend.Waiting()
+	served := w.backend.Served()
+	per := func(now, before int64) float64 {
+		if elapsed <= 0 {
+			return 0
+		}
+		return float64(now-before) / elapsed
+	}
+	s := Scene{
+		Load: look.load, Protect: look.protect,
+		CapacityPerSecond: w.backend.Capacity(), Slots: w.backend.Slots,
+		ServiceSeconds: w.backend.Mean.Seconds(), DeadlineSeconds: webDeadline.Seconds(),
+		Offered:  per(look.count.offered, w.before.offered),
+		InTime:   per(look.count.inTime, w.before.inTime),
+		Late:     per(look.count.late, w.before.late),
+		Refused:  per(look.count.refused, w.before.refused),
+		Gone:     per(look.count.gone, w.before.gone),
+		Failed:   per(look.count.failed, w.before.failed),
+		Dropped:  per(look.count.dropped, w.before.dropped),
+		UnderWay: look.underWay, Served: per(served, w.served), Waiting: waiting,
+		P50: quantile(look.window.latency, 0.50), P99: quantile(look.window.latency, 0.99),
+		GeneratorLate: quantile(look.window.late, 0.99),
+	}
+	s.Note = note(s, look)
+	w.looked, w.before, w.served = now, look.count, served
+	return s
+}
+
+// note says why the load was not offered as it should have been, or "".
+func note(s Scene, l look) string {
+	switch {
+	case l.skipped:
+		return fmt.Sprintf("this process stood still for more than %v, and who was due meanwhile was left out", webDeadline)
+	case s.Dropped > 0:
+		return fmt.Sprintf("%.0f requests a second were never sent, since %d others were under way", s.Dropped, MaxUnderWay)
+	case s.GeneratorLate != nil && *s.GeneratorLate > lateTolerance.Seconds():
+		return fmt.Sprintf("this machine is busy: requests were sent up to %.0f ms late (p99), which is in their latency", 1000**s.GeneratorLate)
+	}
+	return ""
+}
+
+// A look is the crowd at one instant, with what was measured since the look before.
+type look struct {
+	load     float64
+	protect  bool
+	skipped  bool
+	underWay int
+	count    tally
+	window   window
+}
+
+func (c *crowd) look() look {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := look{c.load, c.protect, c.skipped, len(c.calls), c.count, c.window}
+	c.skipped, c.window = false, window{}
+	return l
+}
+
+// quantile sorts all and returns the q-quantile by nearest rank, in seconds; nil of nothing.
+func quantile(all []time.Duration, q float64) *float64 {
+	if len(all) == 0 {
+		return nil
+	}
+	slices.Sort(all)
+	rank := int(math.Ceil(q * float64(len(all))))
+	return new(all[max(rank, 1)-1].Seconds())
+}
