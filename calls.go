@@ -149,6 +149,13 @@ func (l *Limiter) setPresentCall(now time.Duration, present bool) {
 	}
 }
 
+func (l *Limiter) holdCall(now time.Duration, held bool) {
+	l.core.Hold(now, held)
+	if l.journal != nil {
+		l.journal(call{op: "hold", now: now, answer: held})
+	}
+}
+
 func (l *Limiter) statsCall(now time.Duration) admission.Stats {
 	s := l.core.Stats(now)
 	if l.journal != nil {

@@ -171,9 +171,6 @@ func (c Config) core() admission.Config {
 func (c Config) seeded(seed uint64) admission.Config {
 	core := c.core()
 	core.Seed = seed
-	if c.Observe && admission.Moves(core.Limit) {
-		core.Limit = held{core.Limit}
-	}
 	return core
 }
 

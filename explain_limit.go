@@ -13,7 +13,7 @@ import (
 // for another service.
 func explainLimit(b *strings.Builder, s *Stats, law limit.Law) {
 	switch {
-	case s.Observe && admission.Moves(law):
+	case s.LimitHeld:
 		fmt.Fprintf(b, "           held: everything runs at once, so what is measured does not follow from a limit, and none can be found by watching; counted is what one of %d would do\n", s.Limit)
 	case admission.Moves(law):
 		fmt.Fprintf(b, "           %s; the law was asked %v ago", moved(s), short(s.LimitAsked))
@@ -43,20 +43,3 @@ func moved(s *Stats) string {
 	}
 	return text
 }
-
-// held is the law of a limit that only watches, in the place of one that adapts. In observe
-// mode everything runs at once, whatever the limit is: the service times are those of that
-// concurrency, so no limit could be told from another by them.
-type held struct{ limit.Law }
-
-// Begin returns the state of a limit that stays where its law starts.
-func (h held) Begin(uint64) limit.State { return holds{} }
-
-// String returns the law that is held.
-func (h held) String() string { return fmt.Sprintf("%v, held", h.Law) }
-
-type holds struct{}
-
-func (holds) Next(current int, _ *limit.Window) limit.Move { return limit.Move{Limit: current} }
-
-func (holds) Why() string { return "" }

@@ -161,7 +161,7 @@ func TestObserveHoldsTheLimit(t *testing.T) {
 			t.Errorf("the law was asked %d times: %+v", len(each), all)
 		}
 		s := l.Stats()
-		if s.Limit != 2 || s.Shadow.Limit != 2 || s.InUse != 4 || s.LimitSearch || s.LimitWhy != "" || s.Shadow.Waiting != 2 {
+		if s.Limit != 2 || s.Shadow.Limit != 2 || s.InUse != 4 || s.LimitSearch || !s.LimitHeld || s.Shadow.Waiting != 2 {
 			t.Errorf("%+v\nshadow %+v", s.Stats, s.Shadow)
 		}
 		sayings(t, l, []string{

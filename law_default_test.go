@@ -25,7 +25,9 @@ func TestDefaultLimitFindsItself(t *testing.T) {
 
 // Who watches and says nothing about the limit has that law held, as one who says it.
 func TestDefaultLimitIsHeldWhileWatching(t *testing.T) {
-	if law, ok := (Config{Observe: true}).seeded(1).Limit.(held); !ok || law != (held{limit.Auto{}}) {
-		t.Errorf("the law of who watches is %v, want the default, held", (Config{Observe: true}).seeded(1).Limit)
+	for _, law := range []limit.Law{nil, limit.Auto{}} {
+		if s := New(Config{Limit: law, Observe: true}).Stats(); !s.LimitHeld || s.LimitSearch || s.Limit != 20 {
+			t.Errorf("the law of who watches with %v: held %v, searching %v, limit %d", law, s.LimitHeld, s.LimitSearch, s.Limit)
+		}
 	}
 }

@@ -77,7 +77,9 @@ func New(cfg Config) *Limiter {
 	l.refill.at = admission.Never
 	l.rec.init()
 	l.lent.init()
-	l.leave(l.enter())
+	now := l.enter()
+	l.holdCall(now, cfg.Observe)
+	l.leave(now)
 	return l
 }
 

@@ -67,6 +67,8 @@ func (r *replay) step(c *call) (live, again any) {
 		return c.after, r.core.RetryAfter(c.why)
 	case "set present":
 		r.core.SetPresent(c.now, c.answer)
+	case "hold":
+		r.core.Hold(c.now, c.answer)
 	case "drain":
 		r.core.Drain(c.now, c.answer)
 	case "stats":
@@ -110,6 +112,7 @@ func TestRefinement(t *testing.T) {
 			}
 			l.core = core
 			l.journal = func(c call) { calls = append(calls, c) } // under the lock
+			l.holdCall(now, cfg.Observe)
 			l.leave(now)
 			s := &load{l: l, workers: 30, ops: 200, pause: time.Sleep, seed: seed, shared: shared, allowed: limited}
 			if adapts {

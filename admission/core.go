@@ -29,6 +29,7 @@ type Core struct {
 	shown     limit.Window                      // what the law was told last; here, so that it is not allocated
 	batch     *Batch                            // the one at hand
 	times     iter.Seq2[time.Duration, float64] // each, made once
+	held      bool                              // it is not asked: see Hold. Invariant: nothing is searched then
 	search    bool                              // it is looking for the capacity: see limit.Move
 	searched  time.Duration                     // when it last found it
 	growth    float64                           // what that promises: see foreseen
@@ -393,42 +394,6 @@ func (c *Core) Settle(now time.Duration, s Settlement) {
 	}
 	c.enter(now)
 	c.dispatch()
-}
-
-// Observe takes what was measured since the last call, and asks the law.
-func (c *Core) Observe(now time.Duration, b *Batch) {
-	c.enter(now)
-	c.service.observe(c.now, b)
-	c.counts.dropped += uint64(b.dropped)
-	if c.absence.is {
-		c.derive()
-		return
-	}
-	c.shown = c.window(b)
-	m := c.law.Next(c.limit, &c.shown)
-	if m.Mark {
-		c.tide.mark(c.now)
-	}
-	c.usually(c.shown.Length)
-	c.floors()
-	if n := paced(c.limit, m.Limit); n != c.limit {
-		c.seek(m.Search)
-		c.setLimit(n)
-		return
-	}
-	// What moves a depth visibly takes a good part of a half-life to come in.
-	if c.seek(m.Search) || c.now-c.derivedAt >= c.load.bin || c.service.samples < 2*priorSamples {
-		c.derive()
-	} else {
-		c.retune() // the rate is another one
-	}
-}
-
-// begin puts another law in force. What it is told begins with it.
-func (c *Core) begin(law limit.Law) {
-	c.law, c.usual, c.floor = law.Begin(c.cfg.Seed), 0, Never
-	c.seek(Moves(law))
-	c.tide.mark(c.now)
 }
 
 // SetLimit replaces the law by limit.Fixed(n).

@@ -16,6 +16,7 @@
 //	Lend      hand out the free slots for a fast path; Settle takes them back
 //	Dispatch  the instant of RefillAt has come: with an Allowance there is more to grant
 //	SetLimit, SetPresent, Reconfigure, Drain
+//	Hold      its decisions are not followed: the law is not asked meanwhile
 //	Resize    a Budget has granted the core of a member another limit
 //
 // and after each of them takes what else was decided from Next until it is

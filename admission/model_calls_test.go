@@ -252,7 +252,7 @@ func (m *model) stats() Stats {
 		Arrivals: m.counts.arrivals, Immediate: m.counts.immediate, Dequeued: m.counts.dequeued,
 		Outcomes: m.counts.outcomes, Refusals: m.counts.refusals,
 		ExemptAdmitted: m.counts.exempt, LimitChanges: m.counts.limitChanges,
-		LimitFrom: m.movedFrom, LimitAsked: m.now - m.asked, LimitSearch: m.search, LimitRaised: m.counts.raised,
+		LimitFrom: m.movedFrom, LimitAsked: m.now - m.asked, LimitSearch: m.search, LimitHeld: m.held && Moves(m.cfg.Limit), LimitRaised: m.counts.raised,
 		LimitCalled: m.counts.called, LimitCalledUp: m.counts.calledUp,
 		Absent: m.away.is, MaxAbsence: m.cfg.MaxAbsence,
 	}

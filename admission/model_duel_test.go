@@ -56,7 +56,7 @@ func TestModel(t *testing.T) {
 		"granted by reserve", "revived", "clamped", "corrected",
 		"waits for the allowance", "allowed in time",
 		"sizes scales", "sizes trusted", "sizes ignored", "makes nobody late",
-		"somebody waits for the return", "searches", "paced", "the limit moves",
+		"somebody waits for the return", "searches", "paced", "the limit moves", "held",
 	} {
 		if steps >= 1_000_000 && seen[what] < 50 {
 			t.Errorf("%s happened %d times in %d steps", what, seen[what], steps)

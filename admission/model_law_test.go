@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"fmt"
 	"math/rand/v2"
 
 	"github.com/goodput/goodput/limit"
@@ -54,4 +55,26 @@ func (m *model) obey(said limit.Move) {
 		m.seen["the limit moves"]++
 		m.setLimit(n)
 	}
+}
+
+// hold has both keep the law from being asked, or let it go on.
+func (d *duel) hold(enter func()) error {
+	held := d.pick(2) == 0
+	d.last = fmt.Sprintf("at %v hold %v", d.now, held)
+	d.core.Hold(d.now, held)
+	enter()
+	m := d.model
+	switch _, moves := m.cfg.Limit.(wanders); {
+	case held == m.held:
+		return nil
+	case held:
+		m.search = false
+	default:
+		m.asked = m.now
+		if moves {
+			m.seen["held"]++
+		}
+	}
+	m.held = held
+	return nil
 }

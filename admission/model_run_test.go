@@ -152,6 +152,8 @@ func (d *duel) play(before numbersInForce) error {
 		return d.lendAndSettle(enter)
 	case k == 96 && d.pick(2) == 0:
 		return change(d.setPresent)
+	case k == 96:
+		return change(d.hold)
 	case k == 97 && d.pick(2) == 0:
 		return change(d.setWeight)
 	case k == 97:
@@ -205,7 +207,7 @@ func (d *duel) measure(enter func()) error {
 	d.core.Observe(d.now, &d.batch)
 	d.batch.Reset()
 	enter()
-	if d.model.away.is {
+	if d.model.away.is || d.model.held {
 		return nil // nobody asks the law
 	}
 	d.model.asked = d.model.now
@@ -380,6 +382,7 @@ func (d *duel) reconfigure(cfg Config, enter func()) error {
 	if cfg.Limit != d.cfg.Limit {
 		n, _ = cfg.Limit.Start()
 		_, d.model.search = cfg.Limit.(wanders)
+		d.model.search = d.model.search && !d.model.held
 	}
 	d.cfg = cfg
 	var dropped []*place

@@ -21,6 +21,7 @@ type model struct {
 	moved     time.Duration // when the limit last was
 	movedFrom int
 	search    bool // the law says that it searches
+	held      bool // the law is not asked
 	runs      int
 	lent      int
 	probe     int     // exempt requests in flight

@@ -65,6 +65,7 @@ type Stats struct {
 	LimitMoved  time.Duration // how long ago that was; 0 if it never has
 	LimitAsked  time.Duration // how long ago the law was last asked
 	LimitSearch bool          // the law does not know the capacity yet
+	LimitHeld   bool          // there is a law that moves it, and it is not asked: see Hold
 
 	LimitMin, LimitMax int           // what the law keeps the limit within: see limit.Bounds. Both are the limit of one that is fixed
 	LimitFloored       time.Duration // how long the limit has stood at LimitMin while more was offered than that serves; 0 if it does not, or is fixed
@@ -102,6 +103,7 @@ func (c *Core) Stats(now time.Duration) Stats {
 		Dropped: c.counts.dropped, LimitRaised: c.counts.raised,
 		LimitCalled: c.counts.called, LimitCalledUp: c.counts.calledUp,
 		LimitWhy: c.law.Why(), LimitFrom: c.movedFrom, LimitAsked: c.now - c.lawAt, LimitSearch: c.search,
+		LimitHeld: c.held && Moves(c.cfg.Limit),
 	}
 	if c.counts.limitChanges > 0 {
 		s.LimitMoved = c.now - c.movedAt
