@@ -8,6 +8,7 @@
 //	GET /api/v1/state   JSON
 //	GET /version        JSON
 //	POST /-/reload      reads the policy file again; 400 with what is wrong with it
+//	/api/v1/demo        of demo --web: GET reads its controls, POST sets them
 //	GET /               the state in words
 //
 // Being overloaded is not being unready: taking an instance that sheds out of
@@ -62,6 +63,8 @@ type Config struct {
 	Reload func() (note string, err error)
 	// Policy returns the name of the policy file and the SHA-256 of what is in force.
 	Policy func() (source, sum string)
+	// Demo is of demo --web; nil: this is none.
+	Demo *Demo
 }
 
 // An Admin is the http.Handler of the admin listener.
@@ -83,6 +86,7 @@ func New(cfg Config) *Admin {
 	a.mux.HandleFunc("GET /version", a.version)
 	a.mux.HandleFunc("GET /{$}", a.page)
 	a.mux.Handle("POST /-/reload", http.NewCrossOriginProtection().Handler(http.HandlerFunc(a.reload)))
+	a.demo(cfg.Demo)
 	return a
 }
 
