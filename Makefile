@@ -12,7 +12,7 @@ WORKSPACE = $(shell go list -m -f '{{.Dir}}/...')
 FUZZTIME ?= 10s
 V ?=
 
-.PHONY: help build demo test race mutants fuzz soak readme fmt lint bench bench-once e2e ci clean
+.PHONY: help build demo test race mutants fuzz soak readme fmt pictures lint bench bench-once e2e ci clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,6 +81,12 @@ soak: ## the long runs: a minute of stress under the race detector, of each fuzz
 readme: ## every command of the README, as it stands there
 	.ci/readme
 
+bin/pictures: $(wildcard tools/cmd/pictures/*.go) tools/go.mod
+	GOWORK=off go -C tools build -o ../bin/ ./cmd/pictures
+
+pictures: build bin/pictures ## draw what docs/oncall shows, from its scenes; PICTURES=-check compares
+	bin/pictures $(PICTURES) bin/goodput docs/oncall
+
 lint: bin/gofumpt ## gofumpt, vet, staticcheck; each go.mod is tidy
 	@bad=0; \
 	unformatted=$$(bin/gofumpt -l .); \
@@ -89,7 +95,6 @@ lint: bin/gofumpt ## gofumpt, vet, staticcheck; each go.mod is tidy
 		echo "lint $$m"; \
 		cd $(CURDIR)/$$m; export GOWORK=off; \
 		go mod tidy -diff || bad=1; \
-		[[ $$m != tools ]] || continue; \
 		go vet ./... || bad=1; \
 		$(CURDIR)/bin/staticcheck ./... || bad=1; \
 	done; \
