@@ -16,7 +16,7 @@ import (
 // never renamed or dropped, while Version is 1.
 type Tick struct {
 	Version        int       `json:"version"`
-	Number         uint64    `json:"number"` // rises by one; a gap is a tick that this viewer was too slow for
+	Number         uint64    `json:"number"` // rises by one; a viewer that was too slow, and has come again, sees a gap
 	Time           time.Time `json:"time"`
 	ElapsedSeconds float64   `json:"elapsed_seconds"` // since the tick before, measured; 0 in the first
 	State          any       `json:"state"`           // as of /api/v1/state
@@ -41,14 +41,15 @@ type View struct {
 
 // Rates are per second, since the tick before.
 type Rates struct {
-	Offered    float64            `json:"offered"`    // arrivals
-	Admitted   float64            `json:"admitted"`   // got a slot
-	Throughput float64            `json:"throughput"` // ended after they had got a slot, however
-	Goodput    float64            `json:"goodput"`    // completed in time
-	Outcomes   map[string]float64 `json:"outcomes"`   // all seven
-	Reasons    map[string]float64 `json:"reasons"`    // of those that did not start; all there are, by name
-	Refused    float64            `json:"refused"`    // rejected and expired
-	InTime     *float64           `json:"in_time"`    // completed / arrivals, 0 to 1; null without arrivals
+	Offered    float64            `json:"offered"`          // arrivals
+	Admitted   float64            `json:"admitted"`         // got a slot
+	Throughput float64            `json:"throughput"`       // ended after they had got a slot, however
+	Goodput    float64            `json:"goodput"`          // completed in time
+	Outcomes   map[string]float64 `json:"outcomes"`         // all seven
+	Reasons    map[string]float64 `json:"reasons"`          // of those that did not start; all there are, by name
+	Refused    float64            `json:"refused"`          // rejected and expired
+	InTime     *float64           `json:"in_time"`          // completed / arrivals, 0 to 1; null without arrivals
+	Shadow     map[string]float64 `json:"shadow,omitempty"` // observe mode: Reasons as they would have been
 }
 
 // Quantiles are in seconds.
@@ -99,9 +100,9 @@ type Tenant struct {
 // History is the event "history", which a viewer is sent first: the last five minutes as
 // columns, so that the charts have a past. Times are seconds since 1970; null is a gap.
 type History struct {
-	Times    []float64             `json:"times"`
-	Limiters map[string]Series     `json:"limiters"`
-	Demo     map[string][]*float64 `json:"demo,omitempty"`
+	Times    []float64         `json:"times"`
+	Limiters map[string]Series `json:"limiters"`
+	Demo     Series            `json:"demo,omitempty"`
 }
 
 // Series are the columns of one limiter, as long as Times. A column that is not there is null
@@ -113,4 +114,4 @@ type History struct {
 //	limit in_use waiting depth age_seconds derived_depth    State, the last of its derivation
 //
 // Those of Demo are load protect offered in_time served refused of the Scene, protect as 0 or 1.
-type Series map[string][]*float64
+type Series map[string]Column
