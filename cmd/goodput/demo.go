@@ -25,29 +25,40 @@ import (
 // exitInterrupted is what a shell expects of a program that SIGINT ended.
 const exitInterrupted = 130
 
-// demoCmd shows one overload without protection and with it.
+// demoCmd shows one overload without protection and with it. What is of --web alone is in
+// demo_web.go.
 type demoCmd struct {
-	Load     float64      `placeholder:"FACTOR" default:"3" help:"Load to offer, as a multiple of what the service can do: 0.1 to 20 (${default})."`
+	Load     float64      `placeholder:"FACTOR" default:"3" help:"Load to offer, as a multiple of what the service can do: 0.1 to 20 (${default}). With --web what it begins with: 0 to 10 (0.8)."`
 	Duration flags.Span   `placeholder:"DURATION" default:"20s" help:"How long each of the two runs is: 1s to 5m (${default})."`
 	Seed     uint64       `placeholder:"N" default:"1" help:"Seed of arrivals and service times; the same seed is the same load (${default})."`
-	Limit    policy.Limit `placeholder:"LIMIT" default:"60" help:"Requests that run at once behind the limiter; the service has 60 slots (${default}). With auto the limiter finds that by itself, and has 5s of the load to begin with, which are not counted."`
+	Limit    policy.Limit `placeholder:"LIMIT" default:"60" help:"Requests that run at once behind the limiter; the service has 60 slots (${default}), with --web 10 (10). With auto the limiter finds that by itself, and has 5s of the load to begin with, which are not counted."`
 	Format   string       `placeholder:"FORMAT" enum:"text,json" default:"text" help:"Result as text or json (${default})."`
+
+	Web    bool          `help:"Show it live in a browser instead, with a slider for the load and a switch for the protection, until Ctrl-C."`
+	Listen flags.Address `placeholder:"ADDRESS" default:"127.0.0.1:8432" env:"GOODPUT_DEMO_LISTEN" help:"Where the page of --web is (${default})."`
+
+	typed []string // names of the flags on the command line
 }
 
 // Validate is called by kong and states what is wrong in one sentence.
 func (c *demoCmd) Validate() error {
+	if err := c.checkWeb(); err != nil || c.Web {
+		return err
+	}
 	if err := c.config().Validate(); err != nil {
 		return fmt.Errorf("--%w", err) // --load 25 is out of range
 	}
 	return nil
 }
 
-// Run shows the runs on stderr and their result on stdout.
+// Run shows the runs on stderr and their result on stdout, or all of it in a browser.
 func (c *demoCmd) Run(stdout io.Writer) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // the second signal ends the program at once
-
+	if c.Web {
+		return c.web(ctx, os.Stderr)
+	}
 	report, err := demo.Run(ctx, c.config())
 	switch {
 	case ctx.Err() != nil:

@@ -39,7 +39,7 @@ const (
 // program is the command line. Each command is a file beside this one.
 type program struct {
 	Serve    serveCmd    `cmd:"" help:"Protect a service: a reverse proxy that admits what can be served in time."`
-	Demo     demoCmd     `cmd:"" help:"Show one overload twice, without protection and with it."`
+	Demo     demoCmd     `cmd:"" help:"Show one overload without protection and with it: twice in the terminal, or live in a browser."`
 	Plan     planCmd     `cmd:"" help:"Compute the depth of a queue, and what an overload does to it, before it happens."`
 	Simulate simulateCmd `cmd:"" help:"Play scenarios through the same code in virtual time, beside what others do."`
 	Replay   replayCmd   `cmd:"" help:"Play the arrivals of access logs through policies: what yesterday would have been."`

@@ -161,7 +161,7 @@ func (s *service) listen(adminOn flags.Address) error {
 	}
 	on, err := net.Listen("tcp", string(adminOn))
 	if err != nil {
-		return cannotListen(string(adminOn), err)
+		return cannotListen("--admin", string(adminOn), err)
 	}
 	s.adminOn = on
 	return nil
@@ -175,16 +175,16 @@ func (s *service) where(err error) error {
 	return fmt.Errorf("%s: %w", s.path, err)
 }
 
-// cannotListen says why the admin listener cannot be had: "listen tcp :8431: bind:" says nothing
-// that the flag does not.
-func cannotListen(addr string, err error) error {
+// cannotListen says why the listener that a flag asked for cannot be had: "listen tcp :8431: bind:"
+// says nothing that the flag does not.
+func cannotListen(flag, addr string, err error) error {
 	if op := (*net.OpError)(nil); errors.As(err, &op) {
 		err = op.Err
 	}
 	if sys := (*os.SyscallError)(nil); errors.As(err, &sys) {
 		err = sys.Err
 	}
-	return fmt.Errorf("--admin: cannot listen on %s: %w", addr, err)
+	return fmt.Errorf("%s: cannot listen on %s: %w", flag, addr, err)
 }
 
 func (s *service) closeListeners() {
