@@ -24,7 +24,7 @@ import (
 type Slot struct {
 	of    owner
 	start time.Duration // when it was granted; 0 if it is not timed
-	due   time.Duration // the last instant at which its end is in time; sampled or each for the objective after start
+	due   time.Duration // the last instant at which its end is in time; sampled or each for the objective after start; its Outcome once it has ended
 	rare  *rare         // nil for most
 }
 
@@ -220,6 +220,19 @@ func (s *Slot) Waited() time.Duration { return s.get().waited }
 // Exempt reports whether the slot is outside the limit: see Work.Exempt.
 func (s *Slot) Exempt() bool { return s.get().kind&exempt != 0 }
 
+// Outcome returns how the slot ended, as it is counted in Stats.Outcomes: Completed, Late,
+// Failed or Abandoned; Pending before that. It means nothing for a Slot that came with an
+// error, and is no part of the counters if the slot is Exempt.
+func (s *Slot) Outcome() Outcome {
+	switch {
+	case s.of.l != nil:
+		return Pending
+	case s.due == sampled: // Release without the clock has no time for a note
+		return Completed
+	}
+	return Outcome(s.due)
+}
+
 // finish ends the slot with outcome o, where Completed becomes Late if it is.
 func (s *Slot) finish(o Outcome, sample bool) {
 	l := s.of.l
@@ -240,6 +253,7 @@ func (s *Slot) finish(o Outcome, sample bool) {
 		o = Late
 	}
 	l.rec.note(s, o, now, sample)
+	s.due = time.Duration(o)
 	switch {
 	case o == Completed && r.isOne() && l.lent.giveBack():
 		if s.start != 0 {

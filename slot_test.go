@@ -53,10 +53,16 @@ func TestOutcomes(t *testing.T) {
 						t.Fatal(err)
 					}
 					time.Sleep(c.took)
+					if o := slot.Outcome(); o != Pending {
+						t.Errorf("before its end it is %v", o)
+					}
 					c.end(&slot)
 					c.end(&slot)
 					slot.Release()
 					slot.Served()
+					if o := slot.Outcome(); o != c.want {
+						t.Errorf("the slot says %v, want %v", o, c.want)
+					}
 					s := l.Stats()
 					if s.Outcomes[c.want] != 1 || ended(&s) != 1 || s.Arrivals != 1 || s.Immediate != 1 {
 						t.Errorf("outcomes %v of %d arrivals, want one %v", s.Outcomes, s.Arrivals, c.want)

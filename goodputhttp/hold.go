@@ -33,14 +33,26 @@ func Hold(ctx context.Context) (release func(), ok bool) {
 // no slot to correct: as Hold does, but as long as somebody holds the slot it is
 // there, although the handler has returned. It may be called from any goroutine.
 func SetCost(ctx context.Context, n int) bool {
-	return correct(ctx, func(s *goodput.Slot) { s.SetCost(n) })
+	h := holdsOf(ctx)
+	return h != nil && h.write(func(s *goodput.Slot) {
+		s.SetCost(n)
+		if h.tally != nil {
+			h.tally.Work.Cost = max(n, 1)
+		}
+	})
 }
 
 // SetSize corrects what a request was said to be in size, once its handler knows: see
 // goodput.Slot.SetSize. The service time that the limiter learns is then that of n. For ctx
 // and the result see SetCost.
 func SetSize(ctx context.Context, n int) bool {
-	return correct(ctx, func(s *goodput.Slot) { s.SetSize(n) })
+	h := holdsOf(ctx)
+	return h != nil && h.write(func(s *goodput.Slot) {
+		s.SetSize(n)
+		if h.tally != nil {
+			h.tally.Work.Size = max(n, 1)
+		}
+	})
 }
 
 // Dropped says that what the work of a request needs has refused it, being over a limit of its
@@ -56,11 +68,6 @@ func Dropped(ctx context.Context) bool {
 	return h != nil && h.drop()
 }
 
-func correct(ctx context.Context, how func(*goodput.Slot)) bool {
-	h := holdsOf(ctx)
-	return h != nil && h.write(how)
-}
-
 // holdsOf returns the holds of the request of a context; nil without a slot.
 func holdsOf(ctx context.Context) *holds {
 	if v, ok := ctx.Value(visitKey{}).(*visit); ok && v.run != nil {
@@ -73,14 +80,15 @@ func holdsOf(ctx context.Context) *holds {
 // goroutine at a time, and here it is whoever has mu; the one that ends it has made sure
 // before that nobody comes after it.
 type holds struct {
-	mu   sync.Mutex
-	n    int
-	over bool  // the handler has returned, or there is no slot any more
-	kept bool  // the last hold ends the slot, with err
-	err  error // how the handler ended, as for Slot.Fail
-	less bool  // what it needed refused it
-	slot *goodput.Slot
-	held *atomic.Int64 // gauge of those that wait for their holds
+	mu    sync.Mutex
+	n     int
+	over  bool  // the handler has returned, or there is no slot any more
+	kept  bool  // the last hold ends the slot, with err
+	err   error // how the handler ended, as for Slot.Fail
+	less  bool  // what it needed refused it
+	slot  *goodput.Slot
+	held  *atomic.Int64 // gauge of those that wait for their holds
+	tally *tally        // for Server.Ended; nil: nobody is told
 }
 
 // write does something with the slot, if it has not ended.
@@ -108,9 +116,10 @@ func (h *holds) isDropped() bool {
 func (h *holds) finish(err error) {
 	if h.less && err != context.Canceled { // who left says nothing
 		h.slot.Dropped()
-		return
+	} else {
+		h.slot.Fail(err)
 	}
-	h.slot.Fail(err)
+	h.gone(h.slot)
 }
 
 func (h *holds) add() bool {

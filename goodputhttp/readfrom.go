@@ -61,6 +61,7 @@ func (w *response) sendFile(src *io.LimitedReader) (sent int64, err error) {
 			w.writing.end(n)
 		}
 		src.N -= n
+		w.written += n
 		sent += n
 		if err != nil || n < asked {
 			return sent, err

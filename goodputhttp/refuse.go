@@ -94,6 +94,7 @@ func (v *visit) refuse(err error) {
 	if !errors.As(err, &rej) {
 		panic("goodputhttp: AcquireWork returned " + err.Error())
 	}
+	v.response.holds.refused(rej)
 	if rej.Outcome == goodput.Cancelled {
 		v.abort()
 		return
@@ -151,6 +152,7 @@ const maxRetryAfter = 30 * time.Second
 // answer answers a request that was not executed, and says so. after is the time in
 // Retry-After.
 func (v *visit) answer(f *refusal, after time.Duration) {
+	v.response.holds.turnedAway(f)
 	h := v.w.Header()
 	h[rejectedHeader] = []string{f.reason}
 	if v.unread || f.again == retryElsewhere {
@@ -189,6 +191,7 @@ func (v *visit) answerHTTP(h http.Header, f *refusal, after time.Duration) {
 	}
 	h["Content-Type"] = kind
 	h["Content-Length"] = []string{strconv.Itoa(len(text))}
+	v.response.holds.answered(status, len(text))
 	v.w.WriteHeader(status)
 	_, _ = v.w.Write([]byte(text)) // to HEAD, net/http sends none of it
 }
@@ -230,5 +233,6 @@ func (v *visit) answerGRPC(h http.Header, f *refusal, after time.Duration) {
 	case retryNever:
 		h["Grpc-Retry-Pushback-Ms"] = []string{"-1"}
 	}
+	v.response.holds.answered(http.StatusOK, 0)
 	v.w.WriteHeader(http.StatusOK)
 }

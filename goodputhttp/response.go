@@ -25,10 +25,11 @@ type response struct {
 	holds               holds
 	reading, writing    pace // how long it has waited for its client
 	written             int64
-	status              int  // of the final header; 0 before it
-	detached            bool // upgraded: the slot is back
-	upgraded            bool // of a Stream: the slot is held on
-	shed                bool // the answer is a refusal by somebody further down
+	began               time.Duration // since its arrival, for Server.Ended; 0 before that
+	status              int           // of the final header; 0 before it
+	detached            bool          // upgraded: the slot is back
+	upgraded            bool          // of a Stream: the slot is held on
+	shed                bool          // the answer is a refusal by somebody further down
 
 	http1 http1Writer // see writer
 	http2 http2Writer
@@ -205,6 +206,7 @@ func (w *response) header(status int) {
 
 // begun says that the response has begun.
 func (w *response) begun() {
+	w.began = w.holds.began()
 	if w.visit.server.Stream {
 		w.holds.write((*goodput.Slot).Answered) // it is in time or not as of now
 	} else {
@@ -227,7 +229,9 @@ func (w *response) upgrade() {
 	}
 	w.detached = true
 	w.holds.none()
+	w.began = w.holds.began()
 	w.slot.Detach()
+	w.holds.gone(&w.slot)
 }
 
 // isShed reports whether h belongs to a refusal of an overloaded service, by

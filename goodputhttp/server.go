@@ -159,6 +159,13 @@ type Server struct {
 	// Stream. Default 65,536.
 	MaxUpgraded int
 
+	// Ended is told what became of each request, once: for an access log, or numbers that
+	// Stats has not. It is called when the request and its slot have ended: as ServeHTTP
+	// returns or panics, and where the slot is held on (Hold, Stream) in the goroutine that
+	// ends it; r is then as it came, without its body. It is part of the request, so it
+	// should not wait, and must not panic. Default: nobody is told, and nothing is spent.
+	Ended func(r *http.Request, e Ended)
+
 	own    books
 	shared *books // those of another Server, if it took the place of one
 	once   sync.Once
@@ -191,10 +198,12 @@ type visit struct {
 	unread bool  // an HTTP/1 client may still have to send of its body
 	prior  int32 // attempts that its client made of it before this one
 	budget Budget
-	body   *body     // what was read in advance; nil: nothing
-	place  place     // among the upgraded connections
-	run    *response // once it is admitted: that below
-	watch  watch
+
+	arrived time.Time
+	body    *body     // what was read in advance; nil: nothing
+	place   place     // among the upgraded connections
+	run     *response // once it is admitted: that below
+	watch   watch
 
 	response response // one allocation with the visit
 }
@@ -209,10 +218,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mustBeReady()
 	lim := s.Limiter(r)
 	if lim == nil {
-		s.Next.ServeHTTP(w, r)
+		s.pass(w, r)
 		return
 	}
 	v := s.visit(w, r)
+	if s.Ended != nil {
+		v.told(lim)
+		return
+	}
+	v.admit(lim)
+}
+
+// admit runs the request within lim, or answers why not.
+func (v *visit) admit(lim *goodput.Limiter) {
 	defer v.place.leave()
 	if v.turnedAway(lim) {
 		return
@@ -233,16 +251,21 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 
 	run := &v.response
-	run.visit, run.ResponseWriter = v, w
-	v.watch.begin(r, cancel)
+	run.visit, run.ResponseWriter = v, v.w
+	v.watch.begin(v.r, cancel)
 	defer v.watch.stop()
+	run.holds.offered(&work)
 	var err error
 	run.slot, err = lim.AcquireWork(ctx, work)
+	if err == nil {
+		run.holds.got(&run.slot)
+	}
 	switch {
 	case err != nil:
 		v.refuse(err)
 	case v.left(ctx): // at the moment at which it got its slot
 		run.slot.Abandon()
+		run.holds.gone(&run.slot)
 		v.abort()
 	default:
 		run.serve(ctx)
@@ -267,8 +290,8 @@ func (v *visit) turnedAway(lim *goodput.Limiter) bool {
 }
 
 func (s *Server) visit(w http.ResponseWriter, r *http.Request) *visit {
-	v := &visit{server: s, w: w, r: r, grpc: isGRPC(r.Header)}
-	v.budget = s.budget(r, time.Now(), v.grpc)
+	v := &visit{server: s, w: w, r: r, grpc: isGRPC(r.Header), arrived: time.Now()}
+	v.budget = s.budget(r, v.arrived, v.grpc)
 	v.unread = r.ProtoMajor == 1 && r.ContentLength != 0 && r.Body != nil && r.Body != http.NoBody
 	v.place.of = &s.books().upgrades
 	return v
