@@ -72,6 +72,21 @@ func Example_readmeDrain() {
 	// Output: drained
 }
 
+func Example_guideSemaphore() {
+	ctx := context.Background()
+	lim := goodput.New(goodput.Config{Limit: limit.Fixed(60)})
+	work := func() error {
+		slot, err := lim.Acquire(ctx)
+		if err != nil {
+			return err // a *goodput.Rejection: the reason, the numbers, when to come back
+		}
+		defer slot.Release()
+		return nil
+	}
+	fmt.Println(work())
+	// Output: <nil>
+}
+
 // Every Go snippet of the README and of the guides stands in an example, line by line.
 func TestSnippetsAreExamples(t *testing.T) {
 	var examples strings.Builder
@@ -84,13 +99,15 @@ func TestSnippetsAreExamples(t *testing.T) {
 		examples.WriteString(trimmed(string(src)))
 	}
 	guides, _ := filepath.Glob("docs/*.md")
+	further, _ := filepath.Glob("docs/*/*.md")
+	guides = append(guides, further...)
 	for _, page := range append(guides, "README.md") {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
 		blocks := fenced(string(text), "go")
-		if want := map[string]int{"README.md": 3, "docs/redrive.md": 4}[page]; len(blocks) < want {
+		if want := map[string]int{"README.md": 3, "docs/redrive.md": 4, "docs/guides/coming-from.md": 1}[page]; len(blocks) < want {
 			t.Errorf("%d Go snippets in %s, expected at least %d", len(blocks), page, want)
 		}
 		for _, b := range blocks {
