@@ -84,10 +84,13 @@ var programImports = map[string]string{
 	"upstream > config":   "which servers",
 
 	"admin > build":      "the version is a page",
+	"admin > dashboard":  "the live page is a page",
 	"admin > metrics":    "the metrics are a page",
+	"dashboard > uplot":  "it draws the charts",
 	"demo > load":        "its arrivals are the generator's",
 	"metrics > build":    "the version is a metric",
 	"replay > accesslog": "a log is what it plays",
+	"report > uplot":     "it draws the charts",
 
 	"builtin > strictyaml":  "a name that is not known is said as in a file",
 	"policy > strictyaml":   "the limiter part of a file",

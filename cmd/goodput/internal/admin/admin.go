@@ -9,7 +9,8 @@
 //	GET /version        JSON
 //	POST /-/reload      reads the policy file again; 400 with what is wrong with it
 //	/api/v1/demo        of demo --web: GET reads its controls, POST sets them
-//	GET /               the state in words
+//	GET /               the live page for a browser, the state in words for curl
+//	GET /assets/        what the page loads
 //
 // Being overloaded is not being unready: taking an instance that sheds out of
 // rotation moves its load to the others, which then shed too.
@@ -27,6 +28,7 @@ import (
 
 	"github.com/goodput/goodput"
 	"github.com/goodput/goodput/cmd/goodput/internal/build"
+	"github.com/goodput/goodput/cmd/goodput/internal/dashboard"
 	"github.com/goodput/goodput/cmd/goodput/internal/metrics"
 	"github.com/goodput/goodput/goodputprom"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -84,7 +86,16 @@ func New(cfg Config) *Admin {
 	a.mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	a.mux.HandleFunc("GET /api/v1/state", a.state)
 	a.mux.HandleFunc("GET /version", a.version)
-	a.mux.HandleFunc("GET /{$}", a.page)
+	browser := dashboard.Handler()
+	a.mux.Handle("GET "+dashboard.Assets, browser)
+	a.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Vary", "Accept")
+		if dashboard.Wanted(r) {
+			browser.ServeHTTP(w, r)
+			return
+		}
+		a.page(w, r)
+	})
 	a.mux.Handle("POST /-/reload", http.NewCrossOriginProtection().Handler(http.HandlerFunc(a.reload)))
 	a.demo(cfg.Demo)
 	return a

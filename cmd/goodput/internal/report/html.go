@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/goodput/goodput/cmd/goodput/internal/uplot"
 	"github.com/goodput/goodput/internal/sim"
 )
 
@@ -25,15 +26,11 @@ var (
 	pageCSS string
 	//go:embed page/page.js
 	pageJS string
-	//go:embed uplot/uPlot.iife.min.js
-	uplotJS string
-	//go:embed uplot/uPlot.min.css
-	uplotCSS string
 )
 
 var (
-	style  = uplotCSS + "\n" + pageCSS
-	script = uplotJS + "\n" + pageJS
+	style  = uplot.CSS + "\n" + pageCSS
+	script = uplot.JS + "\n" + pageJS
 
 	// contentPolicy keeps the page from loading anything at all and from running
 	// anything but its own script. A hash and not a nonce: a nonce in a file is the

@@ -1,0 +1,100 @@
+// The table of all classes: which there are, which refuse, and which one the rest of the page
+// is about. That one is in the address, so that it survives a reload and can be sent to
+// somebody.
+
+import { byID, fit, make, name, say, set } from "./dom.js";
+import { number, perSecond, quantile, seconds, share, times } from "./units.js";
+
+const many = 8; // rows from which on there is something to look for
+
+const columns = [
+  { key: "offered", label: "offered", of: (v) => perSecond(v.rates.offered) },
+  { key: "goodput", label: "goodput", of: (v) => perSecond(v.rates.goodput) },
+  { key: "in_time", label: "in time", of: (v) => share(v.rates.in_time) },
+  { key: "refused", label: "refused", of: (v) => perSecond(v.rates.refused) },
+  { key: "p99", label: "p99", of: (v) => quantile(v.latency, "p99"), wide: true },
+  { key: "objective", label: "objective", of: (_, s) => seconds(s.derivation.objective_seconds), wide: true },
+  { key: "in_use", label: "in use", of: (_, s) => number(s.in_use) + " of " + number(s.limit), wide: true },
+  { key: "waiting", label: "waiting", of: (_, s) => number(s.waiting) + " of " + number(s.depth), wide: true },
+  { key: "demand", label: "demand", of: (_, s) => times(s.demand_ratio), wide: true },
+];
+
+// tone is how much a state is of interest, for the eye; the words say it too.
+export function tone(state) {
+  if (/^(unreachable|absent|paused|completion falling|drain)/.test(state)) return "bad";
+  if (/^(saturated|the allowance|searching)/.test(state)) return "shed";
+  if (/^(burst|at the admission)/.test(state)) return "full";
+  return "calm";
+}
+
+const hashOf = (limiter) => "#class=" + encodeURIComponent(limiter);
+
+// chosen is the class in the address, or null.
+export function chosen() {
+  const found = /^#class=(.*)$/.exec(location.hash);
+  if (!found) return null;
+  try {
+    return decodeURIComponent(found[1]);
+  } catch {
+    return null; // a hand-written % that is none
+  }
+}
+
+export class Classes {
+  constructor() {
+    this.body = byID("classes").querySelector("tbody");
+    const head = byID("classes").querySelector("thead tr");
+    for (const c of columns) make(head, "th", { scope: "col", class: c.wide ? "wide" : "" }, c.label);
+    this.find = byID("find");
+    this.find.addEventListener("input", () => this.last && this.show(...this.last));
+  }
+
+  // show lists items, { view, state } for each class; the one called current is marked.
+  show(items, current) {
+    this.last = [items, current];
+    const wanted = this.find.value.toLowerCase();
+    byID("finder").hidden = items.length <= many;
+    const found = items.length > many && wanted ? items.filter((i) => i.view.name.toLowerCase().includes(wanted)) : items;
+    fit(this.body, found, row, (tr, item) => fill(tr, item, item.view.name === current));
+    this.summary(items);
+    say(byID("found"), found.length < items.length ? `${found.length} of ${items.length} classes` : `${items.length} classes`);
+  }
+
+  // summary names those that refuse: in a hundred rows nobody sees them.
+  summary(items) {
+    const refusing = items.filter((i) => i.view.rates.refused > 0).sort((a, b) => b.view.rates.refused - a.view.rates.refused);
+    const shown = refusing.slice(0, 5);
+    const n = refusing.length;
+    say(byID("refusing-count"), n === 0 ? "No class refuses anything now." : `${n} of ${items.length} ${items.length === 1 ? "class" : "classes"} ${n === 1 ? "refuses" : "refuse"} now${items.length > 1 ? ":" : "."}`);
+    fit(byID("refusing"), items.length > 1 ? shown : [], (ul) => make(make(ul, "li"), "a", { dir: "auto" }).parentElement, (li, i) => {
+      set(li.firstElementChild, "href", hashOf(i.view.name));
+      say(li.firstElementChild, name(i.view.name));
+    });
+  }
+}
+
+function row(body) {
+  const tr = make(body, "tr");
+  const th = make(tr, "th", { scope: "row" });
+  make(th, "a", { dir: "auto" });
+  make(th, "span", { class: "state" });
+  for (const c of columns) make(tr, "td", { "data-key": c.key, class: c.wide ? "wide" : "" });
+  tr.addEventListener("click", (e) => {
+    if (e.target.closest("a") || getSelection()?.toString()) return;
+    th.firstElementChild.click();
+  });
+  return tr;
+}
+
+function fill(tr, { view, state }, current) {
+  const [link, words] = tr.firstElementChild.children;
+  say(link, name(view.name));
+  set(link, "href", hashOf(view.name));
+  set(link, "title", view.name);
+  if (current) set(link, "aria-current", "true");
+  else link.removeAttribute("aria-current");
+  tr.classList.toggle("current", current);
+  say(words, view.explanation.state);
+  set(words, "class", "state " + tone(view.explanation.state));
+  columns.forEach((c, i) => say(tr.children[i + 1], c.of(view, state)));
+}

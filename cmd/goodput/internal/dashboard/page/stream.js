@@ -1,0 +1,56 @@
+// The connection to the server. A browser opens a stream of events again by itself if it
+// breaks, but not if the answer is an error, and it does not notice one that has gone quiet:
+// both happen when a server goes away, and both are seen to here.
+
+const quiet = 5000; // ms without a tick, which comes once a second, after which it is said to be lost
+const renewed = 10000; // ms after which a stream that says nothing is opened anew
+const again = 1500; // ms before another try where the browser has given up
+
+// A Stream calls heard.history and heard.tick with what came, heard.lost(when) with the time of
+// the last word when there is none any more, and heard.back when there is again.
+export class Stream {
+  constructor(url, heard) {
+    this.url = url;
+    this.heard = heard;
+    this.last = Date.now();
+    this.connected = true; // until it is known better: a page that opens is not "lost"
+    this.open();
+    setInterval(() => this.check(), 1000);
+  }
+
+  open() {
+    this.source?.close();
+    this.opened = Date.now();
+    const source = (this.source = new EventSource(this.url));
+    source.addEventListener("history", (e) => this.take(source, e, this.heard.history));
+    source.addEventListener("tick", (e) => this.take(source, e, this.heard.tick));
+    source.addEventListener("error", () => {
+      if (source !== this.source) return;
+      this.lose();
+      if (source.readyState === EventSource.CLOSED) setTimeout(() => source === this.source && this.open(), again);
+    });
+  }
+
+  take(source, event, use) {
+    if (source !== this.source) return;
+    const what = JSON.parse(event.data);
+    this.last = Date.now();
+    if (!this.connected) {
+      this.connected = true;
+      this.heard.back();
+    }
+    use(what);
+  }
+
+  lose() {
+    if (!this.connected) return;
+    this.connected = false;
+    this.heard.lost(this.last / 1000);
+  }
+
+  check() {
+    const now = Date.now();
+    if (now - this.last > quiet) this.lose();
+    if (now - this.last > renewed && now - this.opened > renewed) this.open();
+  }
+}
