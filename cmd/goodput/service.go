@@ -114,6 +114,9 @@ func (c *serveCmd) start(log *slog.Logger) (*service, error) {
 		defer close(s.watched)
 		watch.Run(ctx, log, p.Limiters)
 	}()
+	if s.adminOn != nil {
+		go s.admin.Watch(ctx)
+	}
 	go listen.Watch(ctx, p.Overloaded, s.open...)
 	return s, nil
 }

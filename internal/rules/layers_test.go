@@ -85,6 +85,7 @@ var programImports = map[string]string{
 
 	"admin > build":      "the version is a page",
 	"admin > dashboard":  "the live page is a page",
+	"admin > live":       "its events are those of the listener, with the state that it answers",
 	"admin > metrics":    "the metrics are a page",
 	"dashboard > uplot":  "it draws the charts",
 	"demo > load":        "its arrivals are the generator's",

@@ -6,6 +6,7 @@
 //	GET /readyz         503 only while starting or draining
 //	GET /metrics        Prometheus
 //	GET /api/v1/state   JSON
+//	GET /api/v1/events  the state, rates and quantiles each second, as server-sent events
 //	GET /version        JSON
 //	POST /-/reload      reads the policy file again; 400 with what is wrong with it
 //	/api/v1/demo        of demo --web: GET reads its controls, POST sets them
@@ -29,6 +30,7 @@ import (
 	"github.com/goodput/goodput"
 	"github.com/goodput/goodput/cmd/goodput/internal/build"
 	"github.com/goodput/goodput/cmd/goodput/internal/dashboard"
+	"github.com/goodput/goodput/cmd/goodput/internal/live"
 	"github.com/goodput/goodput/cmd/goodput/internal/metrics"
 	"github.com/goodput/goodput/goodputprom"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -73,6 +75,7 @@ type Config struct {
 type Admin struct {
 	cfg     Config
 	mux     *http.ServeMux
+	events  *live.Hub
 	phase   atomic.Int32
 	started time.Time
 }
@@ -80,11 +83,13 @@ type Admin struct {
 // New returns an admin in the phase Starting.
 func New(cfg Config) *Admin {
 	a := &Admin{cfg: cfg, mux: http.NewServeMux(), started: time.Now()}
+	a.events = a.hub()
 	registry := metrics.Registry(&goodputprom.Collector{Limiters: cfg.Limiters, Longest: cfg.Longest}, cfg.Proxy)
 	a.mux.HandleFunc("GET /livez", a.live)
 	a.mux.HandleFunc("GET /readyz", a.ready)
 	a.mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	a.mux.HandleFunc("GET /api/v1/state", a.state)
+	a.mux.Handle("GET /api/v1/events", a.events)
 	a.mux.HandleFunc("GET /version", a.version)
 	browser := dashboard.Handler()
 	a.mux.Handle("GET "+dashboard.Assets, browser)
@@ -104,9 +109,10 @@ func New(cfg Config) *Admin {
 // Enter says that the process is in phase p from now on.
 func (a *Admin) Enter(p Phase) { a.phase.Store(int32(p)) }
 
-// Server returns a server for a. Nothing it answers takes long.
+// Server returns a server for a. Nothing it answers takes long but for events, which see to
+// that themselves, and which a Shutdown of the server ends.
 func (a *Admin) Server() *http.Server {
-	return &http.Server{
+	s := &http.Server{
 		Handler:           a,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
@@ -114,6 +120,8 @@ func (a *Admin) Server() *http.Server {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
 	}
+	s.RegisterOnShutdown(a.events.End)
+	return s
 }
 
 // ServeHTTP answers one request.
@@ -198,7 +206,7 @@ func (a *Admin) page(w http.ResponseWriter, _ *http.Request) {
 	}
 	a.lasting(w)
 	a.servers(w)
-	fmt.Fprint(w, "\n/livez /readyz /metrics /api/v1/state /version\n")
+	fmt.Fprint(w, "\n/livez /readyz /metrics /api/v1/state /api/v1/events /version\n")
 }
 
 // lasting says what lasts in the classes in which something does.

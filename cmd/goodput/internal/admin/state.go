@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/cmd/goodput/internal/live"
 )
 
 // State is the answer of /api/v1/state. Units are in the names; fields are
@@ -82,6 +83,7 @@ type LimiterState struct {
 	Derivation Derivation `json:"derivation"`
 	Counts     Counts     `json:"counts"`
 	Shadow     []End      `json:"shadow,omitempty"` // observe mode: how requests would have ended
+	Tenants    []Tenant   `json:"tenants"`          // those who ask for most, at most ten; in observe mode the shadow's
 }
 
 // Derivation is the arithmetic of the derived depth, in words and in numbers.
@@ -124,14 +126,27 @@ type End struct {
 }
 
 func (a *Admin) state(w http.ResponseWriter, _ *http.Request) {
+	var snaps []live.Snapshot
+	for _, lim := range a.cfg.Limiters() {
+		snaps = append(snaps, live.Take(lim))
+	}
+	writeJSON(w, a.stateOf(snaps))
+}
+
+// stateOf returns the state with the limiters as they are in the snapshots: those who watch are
+// told rates of the same ones, so that what they see fits together.
+func (a *Admin) stateOf(snaps []live.Snapshot) State {
 	s := State{
 		Version:       1,
 		Phase:         Phase(a.phase.Load()).String(),
 		UptimeSeconds: time.Since(a.started).Seconds(),
+		Limiters:      []LimiterState{},
+		Servers:       []Server{},
 	}
-	for _, lim := range a.cfg.Limiters() {
-		stats := lim.Stats()
-		s.Limiters = append(s.Limiters, limiterState(&stats))
+	for i := range snaps {
+		l := limiterState(&snaps[i].Stats)
+		l.Tenants = tenants(snaps[i].Tenants)
+		s.Limiters = append(s.Limiters, l)
 	}
 	if a.cfg.Policy != nil {
 		if source, sum := a.cfg.Policy(); source != "" {
@@ -150,7 +165,7 @@ func (a *Admin) state(w http.ResponseWriter, _ *http.Request) {
 		})
 	}
 	s.Connections = Connections{Open: a.cfg.Proxy.Open(), Upgraded: a.cfg.Proxy.Door().Upgraded}
-	writeJSON(w, s)
+	return s
 }
 
 func limiterState(s *goodput.Stats) LimiterState {
