@@ -50,9 +50,12 @@ func (l *Limiter) AcquireWork(ctx context.Context, w Work) (Slot, error) {
 
 // door admits r if that takes no lock, or refuses a caller that is not there any more.
 func (l *Limiter) door(ctx context.Context, r *admission.Request) (g grant, ok bool, refusal *Rejection) {
+	if l.observe.Load() {
+		if g, ok = l.pass(r); ok {
+			return g, true, nil
+		}
+	}
 	switch err := ctx.Err(); {
-	case l.observe:
-		return l.pass(r), true, nil
 	case err == nil:
 		g, ok = l.fast(r)
 		return g, ok, nil
@@ -197,7 +200,7 @@ func (l *Limiter) slow(ctx context.Context, r *admission.Request) (grant, *Rejec
 type offer struct {
 	at     time.Duration
 	exempt bool
-	own    *rare         // of one that was admitted at once
+	own    *rare         // of one that was admitted at once, or is observed
 	w      *waiter       // of one that waits; nil if it was admitted
 	alarm  time.Duration // of w, from at
 }
@@ -208,14 +211,20 @@ func (l *Limiter) offer(r *admission.Request, o *offer) (refusal *Rejection) {
 	if r.Arrival == 0 {
 		r.Arrival = now
 	}
+	o.at = now
+	if l.observe.Load() { // since it was at the door
+		o.own = l.watch(now, r)
+		l.leave(now)
+		return nil
+	}
 	d := l.offerCall(now, r)
-	o.at, o.exempt = now, d.Exempt
+	o.exempt = d.Exempt
 	switch d.Verdict {
 	case admission.Admitted:
 		l.rec.admitted++
 		o.own = l.account(r, d.Share)
 	case admission.Queued:
-		o.w, o.alarm = enqueue(&d), d.Waiter.Alarm()-now
+		o.w, o.alarm = l.enqueue(&d), d.Waiter.Alarm()-now
 	default:
 		refusal = l.refusalFor(now, &d, r)
 	}
@@ -231,13 +240,19 @@ func (l *Limiter) outcome(ctx context.Context, r *admission.Request, o *offer) (
 		}
 	}
 	s := l.settings.Load()
+	free := o.w != nil && o.w.free != nil
+	if free {
+		o.own = o.w.free
+	}
 	g := s.grant(r, o.at, o.own) // only now: it may allocate, which a refusal must not
 	switch {
 	case o.exempt:
 		g.with().kind = exempt
 	case o.w != nil:
 		g.start, g.with().waited = o.w.decidedAt, o.w.waited
-		g.rare.share = o.w.place.Share()
+		if !free {
+			g.rare.share = o.w.place.Share()
+		}
 		if g.due == each {
 			g.due = o.at + s.objective // from its arrival, not from its slot
 		}
@@ -264,11 +279,13 @@ func (l *Limiter) TryAcquire() (Slot, bool) {
 
 func (l *Limiter) try() (grant, bool) {
 	r := admission.Request{Cost: 1, Size: 1, Priority: Default, Deadline: admission.Never, NoWait: true}
-	if l.observe {
-		return l.pass(&r), true
-	}
 	now := l.enter()
 	r.Arrival = now
+	if l.observe.Load() {
+		own := l.watch(now, &r)
+		l.leave(now)
+		return l.settings.Load().grant(&r, now, own), true
+	}
 	d := l.offerCall(now, &r)
 	admitted := d.Verdict == admission.Admitted
 	var own *rare

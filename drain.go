@@ -12,7 +12,7 @@ import (
 // context. Exempt requests are not waited for.
 //
 // Several calls may be made; a limiter once drained stays so. In observe mode
-// nothing is refused, and Drain only waits.
+// nothing is refused, and Drain only waits; once that is switched off newcomers are refused.
 func (l *Limiter) Drain(ctx context.Context) error {
 	now := l.enter()
 	l.draining = true // leave lends nothing from here on
@@ -56,9 +56,6 @@ func (l *Limiter) takeDrained(now time.Duration) chan struct{} {
 }
 
 func (l *Limiter) isIdle(now time.Duration) bool {
-	if l.observe {
-		return l.real.running == 0
-	}
-	s := l.statsCall(now)
+	s, _ := l.apart(now, l.statsCall(now))
 	return s.Waiting == 0 && s.Running == 0
 }

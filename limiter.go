@@ -34,8 +34,8 @@ type Limiter struct {
 	epoch    time.Time                // instants are time since then, monotonic
 	settings atomic.Pointer[settings] // replaced by SetLimit and Reconfigure
 	rec      recorder
-	observe  bool   // Config.Observe, fixed for life
-	seed     uint64 // of its law, fixed for life
+	observe  atomic.Bool // Config.Observe; written under the lock, before anything else is decided
+	seed     uint64      // of its law, fixed for life
 
 	lent lent
 
@@ -49,7 +49,8 @@ type Limiter struct {
 	refused  refused                          // the last of them
 	wait     [waits]hist.Histogram            // Stats.Wait
 	accounts accounts                         // what tenants need
-	real     real                             // observe mode: what really happens
+	waiting  line                             // Invariant: nobody is in it while the limiter observes
+	watched  watched                          // the requests that are observed
 	refill   refill                           // of Config.Allowance
 	member   *member                          // what it knows of its group; nil without one, fixed for life
 	journal  func(call)                       // tests: every call of the core; nil otherwise
@@ -68,17 +69,17 @@ func New(cfg Config) *Limiter {
 		panic("goodput: " + err.Error())
 	}
 	l := &Limiter{
-		seed:    seed,
-		epoch:   time.Now().Add(-1), // so that no instant is 0
-		core:    core,
-		observe: cfg.Observe,
+		seed:  seed,
+		epoch: time.Now().Add(-1), // so that no instant is 0
+		core:  core,
 	}
+	l.observe.Store(cfg.Observe)
 	l.settings.Store(newSettings(cfg))
 	l.refill.at = admission.Never
 	l.rec.init()
 	l.lent.init()
 	now := l.enter()
-	l.holdCall(now, cfg.Observe)
+	l.holdLaw(now, cfg.Observe)
 	l.leave(now)
 	return l
 }
@@ -98,7 +99,7 @@ func (l *Limiter) enter() time.Duration {
 // over it goes on with another operation, which hands in what was measured.
 func (l *Limiter) leave(now time.Duration) {
 	l.rec.follow(l.core.Epoch(), now)
-	wake := l.collect(now)
+	told := l.collect(now)
 	ask := l.member != nil && l.member.asks(now, l.core)
 	l.lend()
 	if l.core.RefillAt() != l.refill.at {
@@ -109,9 +110,7 @@ func (l *Limiter) leave(now time.Duration) {
 	if drained != nil {
 		close(drained)
 	}
-	for w := wake; w != nil; w = w.next {
-		w.look()
-	}
+	wake(told)
 	l.endWindow(now)
 	if ask {
 		l.member.group.balance()
@@ -136,7 +135,7 @@ func (l *Limiter) recall(now time.Duration) {
 // lend lends what is free to the fast path. In observe mode every request meets
 // the core, because the core must not decide about it.
 func (l *Limiter) lend() {
-	if l.observe || l.draining || l.noLend {
+	if l.observe.Load() || l.draining || l.noLend {
 		return
 	}
 	if n := l.lendCall(); n > 0 {
@@ -172,12 +171,10 @@ func (l *Limiter) SetLimit(n int) error {
 // keeps its slots, and the counters go on. A new bound on waiting holds for who
 // comes from now on.
 //
-// Observe cannot change: the counters of a limiter that refuses and of one that
-// does not would be mixed. Make a new limiter and swap it; the old one ends with
-// the work that it admitted.
+// Another Observe switches that mode: see SetObserve.
 //
 // A member of a group keeps its name, and its limit, which the group grants: cfg says
-// none.
+// none, and does not Observe.
 func (l *Limiter) Reconfigure(cfg Config) error {
 	if err := l.keepsMembership(&cfg); err != nil {
 		return err
@@ -185,15 +182,21 @@ func (l *Limiter) Reconfigure(cfg Config) error {
 	if err := cfg.Validate(); err != nil {
 		return fmt.Errorf("goodput: %w", err)
 	}
-	if cfg.Observe != l.observe {
-		return fmt.Errorf("goodput: observe is %v and cannot become %v: make a new limiter", l.observe, cfg.Observe)
+	if err := l.mayObserve(cfg.Observe); err != nil {
+		return err
 	}
 	now := l.enter()
-	err := l.reconfigureCall(now, cfg.seeded(l.seed))
+	var free *waiter
+	if cfg.Observe { // before a lower cap refuses somebody
+		free = l.switched(now, true)
+	}
+	err := l.reconfigureCall(now, cfg.seeded(l.seed)) // none: Validate has seen it
 	if err == nil {
+		l.switched(now, cfg.Observe)
 		l.adopt(cfg)
 	}
 	l.leave(now)
+	wake(free)
 	return err
 }
 

@@ -1,53 +1,165 @@
 package goodput
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/goodput/goodput/admission"
 )
 
-// real counts what really happens in observe mode, where the core only says
-// what it would have done. Guarded by the lock.
-type real struct {
-	inUse    int // cost units; may exceed the limit
-	running  int
-	arrivals uint64
-	outcomes [admission.Outcomes]uint64
+// While a limiter observes, every request runs at once, and the core only says what it would have
+// done. The core goes on as ever and counts what it is told, so what really happens is kept
+// beside it, for the requests that are observed and for no others:
+//
+//	what really happened = the core - shadow + ran
+//	Stats.Shadow         = shadow
+//
+// whether the limiter observes just now or not. A request is observed if it came while the
+// limiter did, or waited when that began, and is so to its end. So no counter falls when
+// somebody turns the switch, and what is in flight then is counted once.
+//
+// The shadow sees the arrival at once and the real end when it comes: a request that it queued
+// holds its shadow slot from the shadow's grant to the real end, which is earlier than it would
+// have been, so the shadow is a little optimistic. One that really ended before the shadow
+// granted it is taken out as cancelled.
+
+// watched is what is known of the requests that are observed; guarded by the lock of the limiter.
+type watched struct {
+	shadow  ledger // what the core has counted of them
+	ran     ledger // what became of them; nobody waits in it
+	waiting line   // those that the core has in its queue
+
+	held  bool          // the law is. Invariant: it is while the limiter observes
+	until time.Duration // after it has observed: when the law goes on at the latest
 }
 
-// pass lets r run at once and notes what the shadow core decided. That one sees
-// the arrival now and the real end later: a request that it queued holds its
-// shadow slot from the shadow's grant to the real end, which is earlier than it
-// would have been, so the shadow is a little optimistic. One that really ended
-// before the shadow granted it is taken out as cancelled.
-func (l *Limiter) pass(r *admission.Request) grant {
+// mostHeld is for how long after it was switched off a limiter holds the law for those that still
+// run: work that is slower than that is a stream, of which the law learns nothing anyway.
+const mostHeld = time.Minute
+
+// SetObserve switches the observe mode on or off while everything goes on: see Config.Observe. It
+// is Reconfigure with another Observe, and is there to be fast: for an incident in which one
+// suspects the limiter, and for the moment in which one trusts it. The same again changes
+// nothing. A member of a group does not observe, which is the only error.
+//
+// On: who waits runs at once, all of them together, also what a limit of 0, SetPresent or Drain
+// had wait or refuse. From then on nobody is refused. What ran before ends as ever.
+//
+// Off: from then on the limiter decides. What was observed and still runs ends as observed, and
+// runs beside what is admitted: the part of it that the shadow had refused is in excess of the
+// limit until it has ended. The part that the shadow had queued is in the queue, before the
+// newcomers, until it ends, is granted a slot, or may wait no longer. A law that adapts was not asked
+// meanwhile. It goes on from the limit that it had as soon as nothing observed runs, or after
+// a minute.
+func (l *Limiter) SetObserve(on bool) error {
+	if err := l.mayObserve(on); err != nil {
+		return err
+	}
 	now := l.enter()
+	cfg := l.settings.Load().cfg
+	cfg.Observe = on
+	free := l.switched(now, on)
+	l.adopt(cfg)
+	l.leave(now)
+	wake(free)
+	return nil
+}
+
+// mayObserve returns why the limiter may not be switched on.
+func (l *Limiter) mayObserve(on bool) error {
+	if on && l.member != nil {
+		return fmt.Errorf("goodput: member %q of group %q cannot observe: a group cannot keep its units where nothing is refused", l.Name(), l.member.group.name)
+	}
+	return nil
+}
+
+// switched turns the switch and returns those that waited and run now, to be woken after
+// unlocking. The caller holds the lock.
+func (l *Limiter) switched(now time.Duration, on bool) (free *waiter) {
+	if on == l.observe.Load() {
+		return nil
+	}
+	l.observe.Store(on)
+	if !on {
+		l.watched.until = now + mostHeld
+		return nil
+	}
+	l.holdLaw(now, true)
+	last := &free
+	for w, after := l.waiting.first, (*waiter)(nil); w != nil; w = after {
+		if after = w.after; w.place.Verdict() == admission.Queued {
+			l.letRun(now, w)
+			*last, last = w, &w.next
+		}
+	}
+	return free
+}
+
+// letRun has a request run that waits. For the core it goes on waiting, as one that is observed.
+func (l *Limiter) letRun(now time.Duration, w *waiter) {
+	l.waiting.remove(w)
+	o := &l.watched
+	o.shadow.arrivals++
+	o.ran.arrivals++
+	o.ran.dequeued++
+	o.ran.run(w.place.Cost())
+	w.free = &rare{kind: observed, shadow: l.shadowOf(now, w.place)}
+	w.decidedAt, w.waited = now, now-w.place.Offered()
+	w.decided.Store(true)
+}
+
+// pass lets r run at once if the limiter observes.
+func (l *Limiter) pass(r *admission.Request) (g grant, ok bool) {
+	now := l.enter()
+	if !l.observe.Load() { // not any more
+		l.leave(now)
+		return grant{}, false
+	}
 	if r.Arrival == 0 {
 		r.Arrival = now
 	}
-	g := l.settings.Load().grant(r, now, nil)
-	own := g.with()
-	own.kind = observed
+	own := l.watch(now, r)
+	l.leave(now)
+	return l.settings.Load().grant(r, now, own), true
+}
+
+// watch notes what the core decides about r, which runs whatever that is, and returns the rare
+// part of its slot. The caller holds the lock.
+func (l *Limiter) watch(now time.Duration, r *admission.Request) *rare {
+	own := &rare{kind: observed}
+	l.rec.admitted++
 	d := l.offerCall(now, r)
-	switch {
-	case d.Exempt:
-		own.kind |= exempt | shadowRuns
-	case d.Verdict == admission.Admitted:
+	if d.Exempt { // it runs in the core as well, and is counted apart
+		own.kind |= exempt
+		return own
+	}
+	o := &l.watched
+	o.shadow.arrivals++
+	o.ran.arrivals++
+	o.ran.immediate++
+	o.ran.run(r.Cost)
+	switch d.Verdict {
+	case admission.Admitted:
 		own.kind |= shadowRuns
 		own.share = d.Share
-	case d.Verdict == admission.Queued:
-		w := &waiter{place: d.Waiter}
-		w.place.Ref = w
-		w.timer = time.AfterFunc(d.Waiter.Alarm()-now, func() { l.askShadow(w) })
-		own.shadow = w
+		o.shadow.immediate++
+		o.shadow.run(r.Cost)
+	case admission.Queued:
+		own.shadow = l.shadowOf(now, d.Waiter)
+	default:
+		o.shadow.refuse(d.Reason)
 	}
-	if !d.Exempt {
-		l.real.arrivals++
-		l.real.running++
-		l.real.inUse += r.Cost
-	}
-	l.leave(now)
-	return g
+	return own
+}
+
+// shadowOf returns the waiter of the core's queue for whom nobody waits: its request runs.
+func (l *Limiter) shadowOf(now time.Duration, place *admission.Waiter) *waiter {
+	w := &waiter{place: place}
+	place.Ref = w
+	w.timer = time.AfterFunc(place.Alarm()-now, func() { l.askShadow(w) })
+	l.watched.waiting.push(w)
+	l.watched.shadow.wait(place, 1)
+	return w
 }
 
 // askShadow is the alarm of a request in the shadow's queue.
@@ -65,41 +177,57 @@ func (l *Limiter) askShadow(w *waiter) {
 	l.leave(now)
 }
 
-// endObserved ends a request of observe mode, really and in the shadow.
-func (l *Limiter) endObserved(r *rare, o Outcome) {
+// decideShadow notes what the core decided about the request of w. The caller holds the lock.
+func (l *Limiter) decideShadow(w *waiter) {
+	o := &l.watched
+	o.waiting.remove(w)
+	o.shadow.wait(w.place, -1)
+	if w.place.Verdict() == admission.Admitted {
+		o.shadow.dequeued++
+		o.shadow.run(w.place.Cost())
+	} else {
+		o.shadow.refuse(w.place.Reason())
+	}
+}
+
+// endObserved ends a request that is observed, really and in the shadow.
+func (l *Limiter) endObserved(r *rare, out Outcome) {
 	now := l.enter()
-	end := r.end(o)
-	w := r.shadow
-	switch {
-	case r.kind&shadowRuns != 0:
+	end := r.end(out)
+	if end.Exempt {
 		l.releaseCall(now, end)
-	case w == nil: // the shadow refused it
-	case !w.decided.Load():
-		if l.cancelCall(now, w.place, Client) {
+		l.leave(now)
+		return
+	}
+	runs := r.kind&shadowRuns != 0
+	if w := r.shadow; w != nil {
+		w.timer.Stop()
+		if !w.decided.Load() {
+			l.cancelCall(now, w.place, Client)
 			l.decide(now, w)
 		}
-	case w.place.Verdict() == admission.Admitted:
+		runs = w.place.Verdict() == admission.Admitted
 		end.Share = w.place.Share()
+	}
+	l.watched.ran.end(end.Cost, out)
+	if runs {
+		l.watched.shadow.end(end.Cost, out)
 		l.releaseCall(now, end)
-	}
-	if w != nil {
-		w.timer.Stop()
-	}
-	if !end.Exempt {
-		l.real.running--
-		l.real.inUse -= int(r.cost)
-		l.real.outcomes[o]++
 	}
 	l.leave(now)
 }
 
-// stats puts the real counts in place of the shadow's. What was derived stays.
-func (r *real) stats(shadow admission.Stats) admission.Stats {
-	s := shadow
-	s.InUse, s.Running = r.inUse, r.running
-	s.Waiting, s.WaitingCost, s.WaitingBytes, s.Age = 0, 0, 0, 0
-	s.Arrivals, s.Immediate, s.Dequeued = r.arrivals, r.arrivals, 0
-	s.Outcomes = r.outcomes
-	s.Refusals = [admission.Reasons]uint64{}
-	return s
+// holdLaw has the law asked or not. The caller holds the lock.
+func (l *Limiter) holdLaw(now time.Duration, held bool) {
+	l.watched.held = held
+	l.holdCall(now, held)
+}
+
+// letLawGoOn has the law asked again, if it is held and what it would be told follows from the
+// limit again. The caller holds the lock, and has just handed in what was measured.
+func (l *Limiter) letLawGoOn(now time.Duration) {
+	o := &l.watched
+	if o.held && !l.observe.Load() && (o.ran.running == 0 || now >= o.until) {
+		l.holdLaw(now, false)
+	}
 }

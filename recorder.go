@@ -274,6 +274,7 @@ func (l *Limiter) endWindow(now time.Duration) {
 	r.turn.Store(turnAt(time.Now()))
 	now = l.enter()
 	l.observeCall(now, b)
+	l.letLawGoOn(now)
 	r.time(every(float64(r.admitted)/length.Seconds()), now)
 	r.admitted = 0
 	l.leave(now)

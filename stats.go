@@ -23,12 +23,14 @@ type Stats struct {
 	Name    string
 	Observe bool
 
-	// Shadow, in observe mode, is what would have been decided; the embedded
-	// Stats is then what really happened, where InUse may exceed Limit.
+	// Shadow is what would have been decided about the requests that were observed: those that
+	// came in observe mode, or waited when that was switched on. The embedded Stats is what
+	// really happened to these and all others, where InUse may exceed Limit. The counters of
+	// both never fall, and the equation holds in both, however often the mode is switched.
 	Shadow admission.Stats
 
 	// Wait is the time in the queue, of those that were in it: WaitAdmitted,
-	// WaitRefused, WaitCancelled. In observe mode it is the shadow's.
+	// WaitRefused, WaitCancelled. Of those that were observed it is the shadow's.
 	Wait [waits]Histogram
 
 	// Service is the time from slot to end by Outcome, nil where there was
@@ -63,21 +65,20 @@ func (l *Limiter) Stats() Stats {
 	if l.member != nil {
 		core.InUse -= l.member.stake.Elsewhere() // of its share, in use in others
 	}
+	real, shadow := l.apart(now, core)
 	for reason, n := range l.gone {
-		core.Arrivals += n
-		core.Outcomes[Cancelled] += n
-		core.Refusals[reason] += n
+		real.Arrivals += n
+		real.Outcomes[Cancelled] += n
+		real.Refusals[reason] += n
 	}
 	s := Stats{
-		Stats:    core,
+		Stats:    real,
+		Shadow:   shadow,
 		Name:     l.Name(),
-		Observe:  l.observe,
+		Observe:  l.observe.Load(),
 		Wait:     l.wait,
 		Capacity: core.Derivation.Rate,
 		Demand:   core.Offered,
-	}
-	if l.observe {
-		s.Stats, s.Shadow = l.real.stats(core), core
 	}
 	l.leave(now)
 	if l.member != nil {

@@ -95,7 +95,7 @@ func (s *load) share(rng *rand.Rand) {
 		_ = s.l.Tenants(rng.IntN(5))
 	case 2:
 		cfg := stressConfig()
-		cfg.Observe = s.l.observe
+		cfg.Observe = s.l.observe.Load()
 		cfg.Limit = cmp.Or(s.law, cfg.Limit)
 		cfg.Overflow = []Overflow{Displace, LatestOnly, EvictOldest}[rng.IntN(3)]
 		if cfg.Tenants = nil; rng.IntN(3) > 0 {

@@ -18,15 +18,18 @@ import (
 // that finds the channel full is not lost: the one in it does the same.
 type waiter struct {
 	place   *admission.Waiter
-	ready   chan struct{} // capacity 1; nil for a waiter of the shadow core, which nobody waits for
+	ready   chan struct{} // capacity 1; nil for one whose request is observed, which nobody waits for
 	timer   *time.Timer   // rings at the alarm of place
 	service time.Duration // what must fit its budget, as known when it queued
 	decided atomic.Bool
 
 	refusal   *Rejection // shared; nil if admitted
+	free      *rare      // of the slot of one that was let run when the limiter began to observe; its place is then the shadow's
 	decidedAt time.Duration
 	waited    time.Duration
 	next      *waiter // of those to wake; guarded by whoever collected them
+
+	before, after *waiter // in its line; guarded by the lock of the limiter
 }
 
 // look tells the waiter to look again.
@@ -40,10 +43,18 @@ func (w *waiter) look() {
 	}
 }
 
+// wake tells those of a list by next to look again. No lock is held.
+func wake(first *waiter) {
+	for w := first; w != nil; w = w.next {
+		w.look()
+	}
+}
+
 // enqueue makes the waiter of a queued request. The caller holds the lock.
-func enqueue(d *admission.Decision) *waiter {
+func (l *Limiter) enqueue(d *admission.Decision) *waiter {
 	w := &waiter{place: d.Waiter, service: d.Service, ready: make(chan struct{}, 1)}
 	d.Waiter.Ref = w
+	l.waiting.push(w)
 	return w
 }
 
@@ -64,10 +75,17 @@ func (l *Limiter) decide(now time.Duration, w *waiter) {
 	if w.decided.Load() {
 		return
 	}
+	if w.ready == nil {
+		l.decideShadow(w)
+	} else {
+		l.waiting.remove(w)
+	}
 	w.decidedAt = now
 	w.waited = w.place.Waited()
 	if w.place.Verdict() == admission.Admitted {
-		l.rec.admitted++
+		if w.ready != nil {
+			l.rec.admitted++
+		}
 		l.wait[WaitAdmitted].Add(w.waited)
 	} else {
 		reason := w.place.Reason()
@@ -106,12 +124,14 @@ func (l *Limiter) await(ctx context.Context, w *waiter, alarm time.Duration) *Re
 			}
 		}
 	}
-	if w.refusal != nil {
+	switch {
+	case w.free != nil:
+		return nil // whether its caller is there or not, as whoever comes while the limiter observes
+	case w.refusal != nil:
 		own := w.refusal.after(w)
 		own.Nested = l.holds(ctx)
 		return own
-	}
-	if ctx.Err() != nil {
+	case ctx.Err() != nil:
 		return l.decline(ctx, w)
 	}
 	return nil

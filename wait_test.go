@@ -283,9 +283,6 @@ func TestReconfigureKeepsWhoWaitsAndWhoRuns(t *testing.T) {
 		if s := l.Stats(); s.Waiting != 3 || s.Running != 1 || s.Name != "search" || s.Derivation.Objective != 500*time.Millisecond {
 			t.Errorf("after: %+v", s.Stats)
 		}
-		if err := l.Reconfigure(Config{Limit: limit.Fixed(1), Observe: true}); err == nil {
-			t.Error("a change to observe mode was taken")
-		}
 		if err := l.Reconfigure(Config{Limit: limit.Fixed(-1)}); err == nil {
 			t.Error("a configuration with a limit below 0 was taken")
 		}

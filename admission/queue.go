@@ -43,6 +43,15 @@ func (w *Waiter) Reason() Reason { return w.reason }
 // Cost returns the units of the limit that it holds once admitted.
 func (w *Waiter) Cost() int { return int(w.cost) }
 
+// Bytes returns the bytes of body that it holds in memory while it waits.
+func (w *Waiter) Bytes() int64 { return w.bytes }
+
+// Priority returns what it waits as.
+func (w *Waiter) Priority() Priority { return w.priority }
+
+// Offered returns since when it waits.
+func (w *Waiter) Offered() time.Duration { return w.offered }
+
 // Share says whose account it is on: End.Share. It is 0 until it is admitted.
 func (w *Waiter) Share() Share { return w.share }
 
