@@ -11,19 +11,76 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// bounds are the classic buckets, in seconds: those of OpenTelemetry's HTTP
-// durations, two finer ones below, and coarse ones above for long objectives.
-var bounds = []float64{
-	0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
-	30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 24 * 3600,
+// A durations is a metric of limiters with a histogram per series.
+type durations struct {
+	labelled
+	of func(s *goodput.Stats, row int) *goodput.Histogram // nil: nothing yet
 }
+
+// waits are the rows of Stats.Wait: coarser than the outcomes of requests_total,
+// since the waits of those that were told no answer one question (how long does
+// it take to be refused), and why is counted there.
+var waits = [][]string{
+	goodput.WaitAdmitted:  {"admitted"},
+	goodput.WaitRefused:   {"refused"},
+	goodput.WaitCancelled: {"cancelled"},
+}
+
+// ran are the outcomes of requests that started.
+var ran = []goodput.Outcome{goodput.Completed, goodput.Late, goodput.Failed, goodput.Abandoned}
+
+var histograms = []durations{
+	{
+		label("limiter", "request_duration_seconds", "Time from arrival to end, the wait included, of requests that got a slot, whatever their outcome: what the objective is about. "+
+			"One in so many is timed where they are many, and counts for all. Streams and upgraded connections, which last as long as they like, are not in it.", nil, single),
+		func(s *goodput.Stats, _ int) *goodput.Histogram { return &s.Latency },
+	},
+	{
+		label("limiter", "queue_duration_seconds", "Time in the queue, of requests that were in it, by what became of them: admitted; refused, "+
+			"which is every end but the caller's doing, expired and doomed ones included; cancelled, because the caller left.", []string{"outcome"}, waits),
+		func(s *goodput.Stats, row int) *goodput.Histogram { return &s.Wait[row] },
+	},
+	{
+		label("limiter", "service_duration_seconds", "Time from slot to end of the requests that were timed, by outcome. Streams and upgraded connections are not in it.",
+			[]string{"outcome"}, words(ran)),
+		func(s *goodput.Stats, row int) *goodput.Histogram { return s.Service[ran[row]] },
+	},
+}
+
+// A bound is the end of a classic bucket, and where that lies among ours.
+type bound struct {
+	seconds float64
+	within  int     // the bucket of ours that it lies in: those before are below it
+	part    float64 // of that bucket, below the bound
+}
+
+// classic are the ends of the classic buckets: those of OpenTelemetry's HTTP
+// durations, two finer ones below, and coarse ones above for long objectives.
+var classic = func() (all []bound) {
+	for _, seconds := range []float64{
+		0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
+		30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 24 * 3600,
+	} {
+		b := bound{seconds: seconds}
+		for hist.Bound(b.within) <= seconds {
+			b.within++
+		}
+		if b.within < hist.N-1 { // the last one has no end
+			b.part = math.Log2(seconds/hist.Bound(b.within-1)) * (1 << schema)
+		}
+		all = append(all, b)
+	}
+	return all
+}()
 
 // boundsPast returns the bounds up to 10 s, or to the first one at or past
 // longest: a bucket that ends before the deadline cannot show who missed it.
-func boundsPast(longest time.Duration) []float64 {
-	ten := slices.Index(bounds, 10)
-	i, _ := slices.BinarySearch(bounds, longest.Seconds())
-	return bounds[:min(max(ten, i)+1, len(bounds))]
+func boundsPast(longest time.Duration) []bound {
+	last := slices.IndexFunc(classic, func(b bound) bool { return b.seconds >= max(longest.Seconds(), 10) })
+	if last < 0 {
+		return classic
+	}
+	return classic[:last+1]
 }
 
 // A histogram shows a goodput.Histogram as it is: its bounds are those of
@@ -33,37 +90,29 @@ type histogram struct {
 	desc   *prometheus.Desc
 	labels []*dto.LabelPair
 	counts *goodput.Histogram
-	bounds []float64
+	bounds []bound
 }
 
 var none goodput.Histogram
 
-func newHistogram(desc *prometheus.Desc, h *goodput.Histogram, bounds []float64, labels ...string) histogram {
-	if h == nil {
-		h = &none
-	}
-	return histogram{desc, prometheus.MakeLabelPairs(desc, labels), h, bounds}
-}
-
 // Desc is for prometheus.Metric.
-func (h histogram) Desc() *prometheus.Desc { return h.desc }
+func (h *histogram) Desc() *prometheus.Desc { return h.desc }
 
 // Write is for prometheus.Metric.
-func (h histogram) Write(out *dto.Metric) error {
+func (h *histogram) Write(out *dto.Metric) error {
+	counts := h.counts
+	if counts == nil {
+		counts = &none
+	}
 	m := &dto.Histogram{
-		SampleCount:   new(h.counts.Count),
-		SampleSum:     new(h.counts.Sum),
+		SampleCount:   new(counts.Count),
+		SampleSum:     new(counts.Sum),
+		Bucket:        buckets(counts, h.bounds),
 		Schema:        new(int32(schema)),
 		ZeroThreshold: new(hist.Bound(0)),
-		ZeroCount:     new(h.counts.Counts[0]),
+		ZeroCount:     new(counts.Counts[0]),
 	}
-	for _, b := range h.bounds {
-		m.Bucket = append(m.Bucket, &dto.Bucket{
-			UpperBound:      new(b),
-			CumulativeCount: new(atMost(h.counts, b)),
-		})
-	}
-	m.PositiveSpan, m.PositiveDelta = spans(h.counts)
+	m.PositiveSpan, m.PositiveDelta = spans(counts)
 	out.Label, out.Histogram = h.labels, m
 	return nil
 }
@@ -75,23 +124,27 @@ const schema = 3
 // ends at 2^(i/8) seconds.
 var first = int32(math.Round(math.Log2(hist.Bound(1)) * (1 << schema)))
 
-// atMost estimates how many durations are at most bound seconds. Only the
-// bucket that bound lies in is a guess, interpolated as hist does. It never
+// buckets estimates how many durations are at most as long as each bound. Only the
+// bucket of ours that the bound lies in is a guess, interpolated as hist does. An estimate never
 // falls while the counts grow, and never exceeds Count.
-func atMost(h *goodput.Histogram, bound float64) uint64 {
-	var n uint64
-	for i, c := range h.Counts {
-		if hist.Bound(i) <= bound {
-			n += c
-			continue
+func buckets(h *goodput.Histogram, bounds []bound) []*dto.Bucket {
+	all := make([]dto.Bucket, len(bounds))
+	below := make([]uint64, len(bounds))
+	out := make([]*dto.Bucket, len(bounds))
+	var sum uint64
+	next := 0 // the first bucket of ours that is not in sum
+	for i := range bounds {
+		b := &bounds[i]
+		if h.Count > 0 {
+			for ; next < b.within; next++ {
+				sum += h.Counts[next]
+			}
+			below[i] = sum + uint64(b.part*float64(h.Counts[b.within]))
 		}
-		if i > 0 && i < hist.N-1 && hist.Bound(i-1) < bound {
-			f := math.Log2(bound/hist.Bound(i-1)) * (1 << schema)
-			n += uint64(f * float64(c))
-		}
-		break
+		all[i].UpperBound, all[i].CumulativeCount = &b.seconds, &below[i]
+		out[i] = &all[i]
 	}
-	return n
+	return out
 }
 
 // spans encodes the positive buckets: runs of neighbours that are not empty,

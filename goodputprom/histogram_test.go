@@ -14,7 +14,7 @@ import (
 func write(t *testing.T, h *goodput.Histogram, longest time.Duration) *dto.Histogram {
 	t.Helper()
 	var m dto.Metric
-	if err := newHistogram(waitDesc, h, boundsPast(longest), "default", "admitted").Write(&m); err != nil {
+	if err := (&histogram{histograms[0].desc, nil, h, boundsPast(longest)}).Write(&m); err != nil {
 		t.Fatal(err)
 	}
 	return m.Histogram
@@ -125,7 +125,7 @@ func TestBucketsReachPastTheDeadline_C128(t *testing.T) {
 		5 * time.Minute: 300, time.Hour: 3600, 24 * time.Hour: 24 * 3600,
 	} {
 		b := boundsPast(longest)
-		if last := b[len(b)-1]; last != want {
+		if last := b[len(b)-1].seconds; last != want {
 			t.Errorf("for %v the last bound is %v s, want %v s", longest, last, want)
 		}
 	}

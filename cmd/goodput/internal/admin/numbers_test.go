@@ -45,7 +45,10 @@ func TestSeriesExistFromTheStart(t *testing.T) {
 	_, a := newAdmin(goodput.Config{Limit: limit.Fixed(60), Objective: 400 * time.Millisecond})
 	got := series(t, a)
 	zero := []string{
-		`goodput_arrivals_total{limiter="default"}`, `goodput_limit_changes_total{direction="up",limiter="default"}`, `goodput_limit_changes_total{direction="down",limiter="default"}`,
+		`goodput_arrivals_total{limiter="default"}`,
+		`goodput_limit_changes_total{cause="law",direction="up",limiter="default"}`, `goodput_limit_changes_total{cause="law",direction="down",limiter="default"}`,
+		`goodput_limit_changes_total{cause="call",direction="up",limiter="default"}`, `goodput_limit_changes_total{cause="call",direction="down",limiter="default"}`,
+		`goodput_observe{limiter="default"}`, `goodput_shadow_requests_total{limiter="default",outcome="completed",reason=""}`,
 		`goodput_dropped_total{limiter="default"}`, `goodput_limit_search{limiter="default"}`,
 		`goodput_requests_total{limiter="default",outcome="completed",reason=""}`,
 		`goodput_requests_total{limiter="default",outcome="late",reason=""}`,
