@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -76,6 +77,9 @@ func readControls(r io.Reader) (c Controls, err error) {
 		if _, more := d.Token(); more != io.EOF {
 			err = errors.New("there is something behind the object")
 		}
+	}
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		err = fmt.Errorf("%s is a %s", cmp.Or(wrong.Field, "it"), wrong.Value)
 	}
 	if errors.Is(err, io.EOF) {
 		err = errors.New("it is empty")
