@@ -122,6 +122,7 @@ func (c *demoCmd) web(ctx context.Context, stderr io.Writer) error {
 	server := s.admin.Server()
 	defer server.Close() // viewers stay as long as they may
 	go s.run(server, on)
+	go s.admin.Watch(ctx)
 	s.admin.Enter(admin.Ready)
 	fmt.Fprintf(stderr, "open %s\nCtrl-C ends it.\n", pageURL(on.Addr()))
 
