@@ -7,16 +7,17 @@ import { number, perSecond, quantile, seconds, share, times } from "./units.js";
 
 const many = 8; // rows from which on there is something to look for
 
+// Each column has the smallest screen that has room for it.
 const columns = [
   { key: "offered", label: "offered", of: (v) => perSecond(v.rates.offered) },
   { key: "goodput", label: "goodput", of: (v) => perSecond(v.rates.goodput) },
-  { key: "in_time", label: "in time", of: (v) => share(v.rates.in_time) },
+  { key: "in_time", label: "in time", of: (v) => share(v.rates.in_time), from: "tablet" },
   { key: "refused", label: "refused", of: (v) => perSecond(v.rates.refused) },
-  { key: "p99", label: "p99", of: (v) => quantile(v.latency, "p99"), wide: true },
-  { key: "objective", label: "objective", of: (_, s) => seconds(s.derivation.objective_seconds), wide: true },
-  { key: "in_use", label: "in use", of: (_, s) => number(s.in_use) + " of " + number(s.limit), wide: true },
-  { key: "waiting", label: "waiting", of: (_, s) => number(s.waiting) + " of " + number(s.depth), wide: true },
-  { key: "demand", label: "demand", of: (_, s) => times(s.demand_ratio), wide: true },
+  { key: "p99", label: "p99", of: (v) => quantile(v.latency, "p99"), from: "desktop" },
+  { key: "objective", label: "objective", of: (_, s) => seconds(s.derivation.objective_seconds), from: "desktop" },
+  { key: "in_use", label: "in use", of: (_, s) => number(s.in_use) + " of " + number(s.limit), from: "desktop" },
+  { key: "waiting", label: "waiting", of: (_, s) => number(s.waiting) + " of " + number(s.depth), from: "desktop" },
+  { key: "demand", label: "demand", of: (_, s) => times(s.demand_ratio), from: "desktop" },
 ];
 
 // tone is how much a state is of interest, for the eye; the words say it too.
@@ -44,7 +45,7 @@ export class Classes {
   constructor() {
     this.body = byID("classes").querySelector("tbody");
     const head = byID("classes").querySelector("thead tr");
-    for (const c of columns) make(head, "th", { scope: "col", class: c.wide ? "wide" : "" }, c.label);
+    for (const c of columns) make(head, "th", { scope: "col", class: c.from ?? "" }, c.label);
     this.find = byID("find");
     this.find.addEventListener("input", () => this.last && this.show(...this.last));
   }
@@ -65,7 +66,8 @@ export class Classes {
     const refusing = items.filter((i) => i.view.rates.refused > 0).sort((a, b) => b.view.rates.refused - a.view.rates.refused);
     const shown = refusing.slice(0, 5);
     const n = refusing.length;
-    say(byID("refusing-count"), n === 0 ? "No class refuses anything now." : `${n} of ${items.length} ${items.length === 1 ? "class" : "classes"} ${n === 1 ? "refuses" : "refuse"} now${items.length > 1 ? ":" : "."}`);
+    if (items.length === 1) say(byID("refusing-count"), n ? "It refuses now." : "It refuses nothing now.");
+    else say(byID("refusing-count"), n ? `${n} of ${items.length} classes ${n === 1 ? "refuses" : "refuse"} now${n > shown.length ? ", most of all" : ""}:` : "No class refuses anything now.");
     fit(byID("refusing"), items.length > 1 ? shown : [], (ul) => make(make(ul, "li"), "a", { dir: "auto" }).parentElement, (li, i) => {
       set(li.firstElementChild, "href", hashOf(i.view.name));
       say(li.firstElementChild, name(i.view.name));
@@ -78,7 +80,7 @@ function row(body) {
   const th = make(tr, "th", { scope: "row" });
   make(th, "a", { dir: "auto" });
   make(th, "span", { class: "state" });
-  for (const c of columns) make(tr, "td", { "data-key": c.key, class: c.wide ? "wide" : "" });
+  for (const c of columns) make(tr, "td", { "data-key": c.key, class: c.from ?? "" });
   tr.addEventListener("click", (e) => {
     if (e.target.closest("a") || getSelection()?.toString()) return;
     th.firstElementChild.click();

@@ -15,7 +15,7 @@ const percent = (part, whole) => (whole > 0 ? Math.round(100 * Math.min(part / w
 export function sentence(s) {
   const most = Math.min(s.offered, s.capacity_per_second);
   const good = most > 0 ? s.in_time / most : 1;
-  const rate = `${s.load.toFixed(1)}× what the service can do: ${number(s.offered)} of ${perSecond(s.capacity_per_second)}.`;
+  const rate = `${s.load.toFixed(1)}× what the service can do: ${perSecond(s.offered)} where ${perSecond(s.capacity_per_second)} fit.`;
   const goodput = `goodput ${percent(s.in_time, most)}`;
   if (s.offered < 1) return "Nobody asks for anything. Move the slider.";
   if (good >= 0.85 && s.load > 1.02) {
@@ -24,7 +24,7 @@ export function sentence(s) {
       : `${rate} The queue still absorbs it: ${goodput}. Not for long.`;
   }
   if (good >= 0.85) return `${rate} It keeps up: ${goodput}, with protection and without.`;
-  if (s.protect) return `${rate} It gets up again: ${goodput} and rising, as what nobody waits for any more is dropped.`;
+  if (s.protect) return `${rate} Protected: ${perSecond(s.in_time)} are answered in time, ${goodput}, and ${perSecond(s.refused)} are told no at once.`;
   const queue = s.waiting > 0 ? ` ${count(s.waiting)} requests are in its queue, and` : "";
   if (s.load <= 1.02) return `${rate} That would fit, but${queue} it works through old ones that nobody waits for any more: ${goodput}.`;
   if (good > 0.5) return `${rate}${queue || " The queue grows, and"} answers come later and later: ${goodput} and falling.`;
@@ -64,10 +64,13 @@ export class Demo {
     say(byID("demo-served"), perSecond(scene.served));
     say(byID("demo-refused"), perSecond(scene.refused));
     say(byID("demo-late"), perSecond(scene.late + scene.gone));
-    say(byID("demo-p99"), seconds(scene.p99));
+    // Who left has waited for his deadline and not for an answer: that is a lower bound.
+    say(byID("demo-p99"), (scene.p99 !== null && scene.p99 >= scene.deadline_seconds ? "≥ " : "") + seconds(scene.p99));
     say(byID("demo-deadline"), `they wait for ${seconds(scene.deadline_seconds)}`);
     say(byID("demo-words"), sentence(scene));
     say(byID("demo-service"), `The service: ${count(scene.slots)} slots, ${seconds(scene.service_seconds)} of work each, so ${perSecond(scene.capacity_per_second)}. Its clients wait for ${seconds(scene.deadline_seconds)}, then leave.`);
+    say(byID("demo-note"), scene.note ?? "");
+    byID("demo-around").hidden = scene.protect;
     this.draw(scene, past);
   }
 

@@ -4,6 +4,7 @@
 import { Chart } from "./chart.js";
 import { tone } from "./classes.js";
 import { byID, fit, make, name, say, set } from "./dom.js";
+import { left } from "./past.js";
 import { bytes, count, number, perSecond, quantile, reason, seconds, share, span, times } from "./units.js";
 
 const colours = ["--c0", "--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7"];
@@ -24,7 +25,7 @@ const tiles = [
 ];
 
 function mostly(reasons) {
-  const [most, n] = Object.entries(reasons ?? {}).reduce((a, b) => (b[1] > a[1] ? b : a), ["", 0]);
+  const [most, n] = Object.entries(reasons ?? {}).filter(([name]) => !left.has(name)).reduce((a, b) => (b[1] > a[1] ? b : a), ["", 0]);
   return n > 0 ? "mostly " + reason(most) : "nobody";
 }
 

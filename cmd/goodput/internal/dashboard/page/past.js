@@ -26,6 +26,8 @@ function valuesOf(view, state) {
   return all;
 }
 
+export const left = new Set(["client", "parent"]); // reasons of cancelled requests
+
 const demoColumns = ["load", "protect", "offered", "in_time", "served", "refused"];
 
 export class Past {
@@ -81,13 +83,13 @@ export class Past {
   }
 
   // reasons are those for which the limiter refused in the time that is kept, the most
-  // frequent first.
+  // frequent first. Who left by himself was not refused.
   reasons(limiter) {
     const sum = (c) => c.reduce((a, v) => a + (v ?? 0), 0);
     return [...(this.limiters.get(limiter) ?? [])]
       .filter(([name]) => name.startsWith("reason."))
       .map(([name, c]) => [name.slice("reason.".length), sum(c)])
-      .filter(([, n]) => n > 0)
+      .filter(([name, n]) => n > 0 && !left.has(name))
       .sort((a, b) => b[1] - a[1])
       .map(([name]) => name);
   }

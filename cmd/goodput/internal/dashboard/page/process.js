@@ -4,7 +4,7 @@ import { byID, fit, make, say, set } from "./dom.js";
 import { count, number, share, span } from "./units.js";
 
 export function showProcess(state) {
-  say(byID("phase"), `${state.phase}, up ${span(state.uptime_seconds)}`);
+  say(byID("phase"), ` · ${state.phase}, up ${span(state.uptime_seconds)}`);
   const policy = state.policy;
   const rows = [
     ["phase", "phase", state.phase],
