@@ -24,9 +24,15 @@ const (
 	WebObjective = objective
 )
 
-// lateTolerance is how late the generator may be before the scene says so: a tenth of what a good
-// median is, one service time.
-const lateTolerance = webMean / 10
+const (
+	// lateTolerance is how late the generator may be before the scene says so: a tenth of the
+	// objective. Nothing is judged here, as package load does, which is stricter; but what a
+	// machine adds to latencies by more than that is to be seen as the machine's.
+	lateTolerance = WebObjective / 10
+
+	// shortest is the time from which a rate is one. The first tick is at once.
+	shortest = 100 * time.Millisecond
+)
 
 // A WebConfig describes a live demo.
 type WebConfig struct {
@@ -114,39 +120,45 @@ func (w *Web) Close() {
 	}
 }
 
-// Scene is what happened since it was last called, once a second by whoever tells the viewers.
+// Scene is what happened since it was last called, once a second by whoever tells the viewers. Too
+// short a time counts as a part of the next.
 func (w *Web) Scene() Scene {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
-	elapsed := now.Sub(w.looked).Seconds()
+	elapsed := now.Sub(w.looked)
+	if elapsed < shortest {
+		return w.setting(w.crowd.controls())
+	}
 	look := w.crowd.look()
 	waiting, _ := w.backend.Waiting()
 	served := w.backend.Served()
 	per := func(now, before int64) float64 {
-		if elapsed <= 0 {
-			return 0
-		}
-		return float64(now-before) / elapsed
+		return float64(now-before) / elapsed.Seconds()
 	}
-	s := Scene{
-		Load: look.load, Protect: look.protect,
-		CapacityPerSecond: w.backend.Capacity(), Slots: w.backend.Slots,
-		ServiceSeconds: w.backend.Mean.Seconds(), DeadlineSeconds: webDeadline.Seconds(),
-		Offered:  per(look.count.offered, w.before.offered),
-		InTime:   per(look.count.inTime, w.before.inTime),
-		Late:     per(look.count.late, w.before.late),
-		Refused:  per(look.count.refused, w.before.refused),
-		Gone:     per(look.count.gone, w.before.gone),
-		Failed:   per(look.count.failed, w.before.failed),
-		Dropped:  per(look.count.dropped, w.before.dropped),
-		UnderWay: look.underWay, Served: per(served, w.served), Waiting: waiting,
-		P50: quantile(look.window.latency, 0.50), P99: quantile(look.window.latency, 0.99),
-		GeneratorLate: quantile(look.window.late, 0.99),
-	}
+	s := w.setting(Controls{&look.load, &look.protect})
+	s.Offered = per(look.count.offered, w.before.offered)
+	s.InTime = per(look.count.inTime, w.before.inTime)
+	s.Late = per(look.count.late, w.before.late)
+	s.Refused = per(look.count.refused, w.before.refused)
+	s.Gone = per(look.count.gone, w.before.gone)
+	s.Failed = per(look.count.failed, w.before.failed)
+	s.Dropped = per(look.count.dropped, w.before.dropped)
+	s.UnderWay, s.Served, s.Waiting = look.underWay, per(served, w.served), waiting
+	s.P50, s.P99 = quantile(look.window.latency, 0.50), quantile(look.window.latency, 0.99)
+	s.GeneratorLate = quantile(look.window.late, 0.99)
 	s.Note = note(s, look)
 	w.looked, w.before, w.served = now, look.count, served
 	return s
+}
+
+// setting is a scene in which nothing was measured yet.
+func (w *Web) setting(c Controls) Scene {
+	return Scene{
+		Load: *c.Load, Protect: *c.Protect,
+		CapacityPerSecond: w.backend.Capacity(), Slots: w.backend.Slots,
+		ServiceSeconds: w.backend.Mean.Seconds(), DeadlineSeconds: webDeadline.Seconds(),
+	}
 }
 
 // note says why the load was not offered as it should have been, or "".

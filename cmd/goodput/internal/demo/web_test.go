@@ -173,8 +173,13 @@ func TestRatesAreOverTheTimeThatHasPassed(t *testing.T) {
 		if s := w.Scene(); math.Abs(s.Offered-200) > 4*math.Sqrt(200.0/20) {
 			t.Errorf("offered %v/s", s.Offered)
 		}
-		if s := w.Scene(); s.Offered != 0 || s.P50 != nil { // at once
-			t.Errorf("in no time: %+v", s)
+		time.Sleep(99 * time.Millisecond)
+		if s := w.Scene(); s.Offered != 0 || s.P50 != nil || s.Load != 1 || s.Slots != WebSlots {
+			t.Errorf("in too short a time: %+v", s)
+		}
+		time.Sleep(19*time.Second + 901*time.Millisecond)
+		if s := w.Scene(); math.Abs(s.Offered-200) > 4*math.Sqrt(200.0/20) {
+			t.Errorf("what was too short is not in the next: offered %v/s", s.Offered)
 		}
 	})
 }
