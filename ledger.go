@@ -94,10 +94,13 @@ func (l *Limiter) apart(now time.Duration, core admission.Stats) (real, shadow a
 	o := &l.watched
 	all := part(&core).instead(&o.shadow, &o.ran)
 	real, shadow = all.in(core), o.shadow.in(core)
-	if o.shadow.waiting > 0 {
-		real.Age, shadow.Age = l.waiting.age(now), o.waiting.age(now)
-	} else {
+	switch { // the core has one age for both
+	case shadow.Waiting == 0:
 		shadow.Age = 0
+	case real.Waiting == 0:
+		real.Age = 0
+	default:
+		real.Age, shadow.Age = l.waiting.age(now), o.waiting.age(now)
 	}
 	return real, shadow
 }

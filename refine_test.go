@@ -96,6 +96,7 @@ func TestRefinement(t *testing.T) {
 			shared := i&2 != 0 // tenants, users, keys; weights and rows that change
 			limited := i&4 != 0
 			adapts := i >= 8
+			turns := i%3 == 2 // in each of the kinds
 			if limited {
 				cfg.Allowance = Quota{Rate: 3000, Burst: 12}
 			}
@@ -114,7 +115,7 @@ func TestRefinement(t *testing.T) {
 			l.journal = func(c call) { calls = append(calls, c) } // under the lock
 			l.holdCall(now, cfg.Observe)
 			l.leave(now)
-			s := &load{l: l, workers: 30, ops: 200, pause: time.Sleep, seed: seed, shared: shared, allowed: limited}
+			s := &load{l: l, workers: 30, ops: 200, pause: time.Sleep, seed: seed, shared: shared, allowed: limited, turns: turns}
 			if adapts {
 				s.law = cfg.Limit
 			}
@@ -122,10 +123,13 @@ func TestRefinement(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 			defer cancel()
 			_ = l.Drain(ctx)
-			if end := l.Stats(); adapts && !cfg.Observe && end.LimitChanges == 0 || end.Dropped == 0 {
+			if end := l.Stats(); adapts && !cfg.Observe && !turns && end.LimitChanges == 0 || end.Dropped == 0 {
 				t.Errorf("%d changes of the limit, %d drops", end.LimitChanges, end.Dropped)
 			}
 			ops := again(t, cfg.seeded(l.seed), calls)
+			if turns && ops["hold"] < 10 {
+				t.Errorf("nobody turned the switch: %v", ops)
+			}
 			if limited && ops["dispatch"] == 0 {
 				t.Errorf("the run never waited for the allowance: %v", ops)
 			}

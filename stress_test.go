@@ -26,6 +26,7 @@ type load struct {
 	shared  bool      // tenants come, go and change
 	allowed bool      // as does an allowance
 	law     limit.Law // nil: a fixed one that is set again and again
+	turns   bool      // somebody turns the switch of observe mode
 }
 
 const maxLimit = 16
@@ -57,6 +58,10 @@ func (s *load) op(rng *rand.Rand) {
 		s.l.SetPresent(false)
 		s.pause(time.Duration(rng.IntN(20)) * time.Millisecond)
 		s.l.SetPresent(true)
+	case n == 2 && s.turns:
+		if err := s.l.SetObserve(rng.IntN(2) == 0); err != nil {
+			panic(err)
+		}
 	case n < 3:
 		st := s.l.Stats()
 		if sum := ended(&st) + uint64(st.Running) + uint64(st.Waiting); sum != st.Arrivals {
