@@ -182,9 +182,9 @@ function tenants(all) {
     for (let i = 0; i < 5; i++) make(tr, "td");
     return tr;
   }, (tr, t) => {
-    const texts = [name(t.id), perSecond(t.asks), perSecond(t.served), count(t.in_use), count(t.waiting), count(t.refused)];
+    const texts = [t.id === "" ? "all others" : t.id, perSecond(t.asks), perSecond(t.served), count(t.in_use), count(t.waiting), count(t.refused)];
     texts.forEach((text, i) => say(tr.children[i], text));
-    set(tr.firstElementChild, "title", t.id);
+    set(tr.firstElementChild, "title", t.id || "all without a row of their own");
   });
 }
 
