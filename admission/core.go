@@ -36,7 +36,7 @@ type Core struct {
 	usual     float64                           // mean limit of a law that moves it: see usually; 0: limit
 	movedFrom int                               // what the limit was before its latest change
 	movedAt   time.Duration                     // when that was
-	floor     time.Duration                     // since when it has been too low at its minimum: see floors
+	noticed   noticed                           // what is shown and decides nothing
 
 	lanes   [priorities]lane // by priority, critical first
 	waiting int              // Invariant: the sum of lanes[i].n, at most MaxItems (I3)
@@ -108,7 +108,7 @@ func New(cfg Config) (*Core, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	c := &Core{order: FIFO, stood: Never, others: -tightHolds * MaxObjective, floor: Never, idleness: idleness{factor: 1}}
+	c := &Core{order: FIFO, stood: Never, others: -tightHolds * MaxObjective, noticed: noticed{floor: Never}, idleness: idleness{factor: 1}}
 	cfg = cfg.WithDefaults()
 	c.limit, _ = cfg.Limit.Start() // Validate has seen it succeed
 	c.tide.open[1].taken.tag--     // there was none before the first

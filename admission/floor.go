@@ -1,6 +1,33 @@
 package admission
 
-import "github.com/goodput/goodput/limit"
+import (
+	"time"
+
+	"github.com/goodput/goodput/limit"
+)
+
+// noticed is what is known for those who watch a core. Nothing is decided by it.
+type noticed struct {
+	floor time.Duration // since when the limit has been too low at its minimum; Never while it is not
+	slow  slowed
+	at    time.Duration // up to when
+}
+
+// notice looks at a window of measurements, of which b has what ended.
+func (c *Core) notice(b *Batch) {
+	s := &c.noticed.slow
+	sec := (c.now - c.noticed.at).Seconds()
+	c.noticed.at = c.now
+	if c.absence.is {
+		c.noticed.floor = Never
+		return
+	}
+	c.floors()
+	s.add(b, sec, c.load.rate, float64(c.limit))
+	if s.block.ended.n >= blockEnds && s.block.seconds >= blockTime.Seconds() {
+		s.close(c.service.sizes.use != SizeIgnored)
+	}
+}
 
 // A limit at its minimum serves the least that it may, whatever is asked for. That is right
 // while the resource can do no more, and wrong where the law has been misled: so it is shown
@@ -11,15 +38,15 @@ import "github.com/goodput/goodput/limit"
 // where there are 100 arrivals in an objective (1/sqrt(100)).
 const offFloor = 0.9
 
-// floors looks, once a window, whether the limit is at the least that its law may set and more
-// is offered than that serves. One that cannot move has no floor.
+// floors looks whether the limit is at the least that its law may set and more is offered
+// than that serves. One that cannot move has no floor.
 func (c *Core) floors() {
 	low, high := limit.Bounds(c.cfg.Limit)
 	switch load := c.rho(); {
-	case c.limit > low || low == high || load < offFloor && !c.overload:
-		c.floor = Never
-	case c.floor == Never && load > 1:
-		c.floor = c.now
+	case c.limit > low || low == high || c.held || load < offFloor && !c.overload:
+		c.noticed.floor = Never
+	case c.noticed.floor == Never && load > 1:
+		c.noticed.floor = c.now
 	}
 }
 

@@ -13,6 +13,7 @@ func (c *Core) Observe(now time.Duration, b *Batch) {
 	c.enter(now)
 	c.service.observe(c.now, b)
 	c.counts.dropped += uint64(b.dropped)
+	c.notice(b)
 	if c.absence.is {
 		c.derive()
 		return
@@ -42,13 +43,12 @@ func (c *Core) ask(b *Batch) limit.Move {
 		c.tide.mark(c.now)
 	}
 	c.usually(c.shown.Length)
-	c.floors()
 	return m
 }
 
 // begin puts another law in force. What it is told begins with it.
 func (c *Core) begin(law limit.Law) {
-	c.law, c.usual, c.floor = law.Begin(c.cfg.Seed), 0, Never
+	c.law, c.usual, c.noticed.floor = law.Begin(c.cfg.Seed), 0, Never
 	c.seek(Moves(law) && !c.held)
 	c.tide.mark(c.now)
 }
@@ -68,7 +68,7 @@ func (c *Core) Hold(now time.Duration, held bool) {
 	if held == c.held {
 		return
 	}
-	c.held, c.floor = held, Never
+	c.held, c.noticed.floor = held, Never
 	if held {
 		if c.seek(false) {
 			c.derive()

@@ -70,11 +70,12 @@ type Stats struct {
 	LimitMin, LimitMax int           // what the law keeps the limit within: see limit.Bounds. Both are the limit of one that is fixed
 	LimitFloored       time.Duration // how long the limit has stood at LimitMin while more was offered than that serves; 0 if it does not, or is fixed
 
-	// A dependency that has slowed: a unit of cost is held for Derivation.Mean now, and was for
-	// Baseline, a mean of minutes. See slowed.go.
-	Baseline time.Duration // 0 until there is one
-	Slowed   bool          // it is held for SlowedBy times as long
-	SlowedBy float64       // Derivation.Mean / Baseline; 0 without a Baseline
+	// Whether what the work depends on has slowed: a unit of cost is held for SlowedBy times as
+	// long as Baseline, a mean over the last minutes, and neither more work nor a higher
+	// limit nor larger sizes are why. See slowed.go.
+	Baseline time.Duration // 0 while there is none: in the first minute, and where less than a request in two seconds ends
+	Slowed   bool
+	SlowedBy float64 // 0 without a Baseline; also told while Slowed is not: 1.1 is nothing
 }
 
 // A Tally is about all tenants together.
@@ -109,9 +110,10 @@ func (c *Core) Stats(now time.Duration) Stats {
 		s.LimitMoved = c.now - c.movedAt
 	}
 	s.LimitMin, s.LimitMax = limit.Bounds(c.cfg.Limit)
-	if c.floor != Never && c.limit <= s.LimitMin {
-		s.LimitFloored = c.now - c.floor
+	if f := c.noticed.floor; f != Never && c.limit <= s.LimitMin {
+		s.LimitFloored = c.now - f
 	}
+	c.noticed.slow.tell(&s)
 	if c.absence.is {
 		s.AbsentFor, s.MaxAbsence = c.now-c.absence.since, c.absence.bound
 	}
