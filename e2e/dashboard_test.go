@@ -183,13 +183,22 @@ func (p *tab) alone() {
 	}
 }
 
-// TestDashboard watches goodput serve before a service that is asked for three times what it can
-// do: the numbers, in light, dark and on a phone; then at rest, each against /api/v1/state; then
-// across a restart.
 func TestDashboard(t *testing.T) {
 	rig.Need(t, "chromium")
-	browser, d := chromium(t), serveWatched(t)
-	loaded := d.load(5 * time.Second)
+	browser := chromium(t)
+	t.Run("live", func(t *testing.T) { liveDashboard(t, browser) })
+	t.Run("many", func(t *testing.T) { manyClasses(fed(t, browser, narrow)) })
+	t.Run("words", func(t *testing.T) { saysWhatItKnows(fed(t, browser, light)) })
+	t.Run("demo", func(t *testing.T) { demoPanel(fed(t, browser, light)) })
+}
+
+// liveDashboard watches goodput serve before a service that is asked for three times what it can
+// do: the numbers, in light, dark and on a phone; then at rest, each against /api/v1/state; then
+// across a restart.
+func liveDashboard(t *testing.T, browser context.Context) {
+	t.Helper()
+	d := serveWatched(t)
+	loaded := d.load(4 * time.Second)
 	p := visit(t, browser, "http://"+d.admin+"/", light)
 	p.ticks(3)
 	p.until(3*time.Second, `/^saturated/.test(document.getElementById("state").textContent) && document.querySelectorAll("#refused li").length > 0`)

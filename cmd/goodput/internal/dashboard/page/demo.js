@@ -36,7 +36,7 @@ export class Demo {
     this.section = byID("demo");
     this.slider = byID("load");
     this.protect = byID("protect");
-    this.changed = 0; // when the viewer last set something
+    this.changed = -Infinity; // when the viewer last set something
     this.slider.addEventListener("input", () => {
       this.changed = performance.now();
       this.label(Number(this.slider.value));
