@@ -12,7 +12,7 @@ WORKSPACE = $(shell go list -m -f '{{.Dir}}/...')
 FUZZTIME ?= 10s
 V ?=
 
-.PHONY: help build demo test race mutants fuzz soak readme fmt pictures lint bench bench-once e2e ci clean
+.PHONY: help build demo test race mutants fuzz soak readme fmt pictures lint bench bench-once e2e screenshots ci clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ bin/gofumpt: tools/go.mod
 
 fmt: bin/gofumpt ## gofumpt -w
 	bin/gofumpt -w .
+
+screenshots: build ## the pictures of the README, docs/images, with Chromium (a minute)
+	cd e2e && GOWORK=off go run ./cmd/screenshots -program ../bin/goodput -to ../docs/images
 
 soak: ## the long runs: a minute of stress under the race detector, of each fuzz target, of large bodies
 	GOODPUT_STRESS=60s go test -race -count=1 -timeout 20m $(V) -run 'Stress' .

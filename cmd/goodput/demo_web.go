@@ -43,14 +43,14 @@ func (c *demoCmd) BeforeApply(ctx *kong.Context) error {
 func (demoCmd) Help() string {
 	return `In the terminal: the same overload twice, and both in a table.
 
-With --web, in a browser, until Ctrl-C: a service of 10 slots, 50ms each, so 200 requests a second, clients that leave after 1s, and goodput, which may be before it or not. What one sees in one minute:
+With --web, in a browser, until Ctrl-C: a service of 10 slots, 50ms each, so 200 requests a second, clients that leave after 500ms, and goodput, which may be before it or not. What one sees in one minute:
 
   1. Begin: 0.8 of what it can do is asked of it, and nearly all is in time.
   2. Move the load to 3: the service is as busy as it can be, and what is in time falls to almost nothing. The queue is as long as clients wait: whoever reaches its front is about to leave.
   3. Switch protection on: within 3s 200 a second are in time again, at the same load. The others are told no at once, and the page says why.
   4. Off: it collapses again. Load below 1: it comes back, since the queue is gone when its clients are.
 
-All of it is in this process and on the loopback interface. A viewer may offer up to 10 times what the service can do, and 4096 requests are under way at the most.`
+All of it is in this process and on the loopback interface. A viewer may offer up to 10 times what the service can do, and 2048 requests are under way at the most.`
 }
 
 // webFlags are those that mean nothing in the terminal, and terminalFlags nothing with --web.

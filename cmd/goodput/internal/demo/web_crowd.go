@@ -59,14 +59,14 @@ type window struct {
 }
 
 const (
-	// webDeadline is when a client leaves. With 2000 arrivals a second at the most, so many
-	// are under way if nobody is answered.
-	webDeadline = time.Second
+	// webDeadline is when a client leaves: after ten service times, and a bit more than the
+	// objective. A viewer sees what a change does when the queue that was before it is gone, which
+	// takes so long, in the tick after that: within 3 s.
+	webDeadline = 500 * time.Millisecond
 
-	// MaxUnderWay bounds the requests under way: twice what the deadline allows, for those
-	// whose end takes time on a busy machine. Beyond it an arrival is never sent, and has
-	// failed.
-	MaxUnderWay = 4096
+	// MaxUnderWay bounds the requests under way: twice what 10 x 200/s x 500ms are, for those whose
+	// end takes time on a busy machine. Beyond it an arrival is never sent, and has failed.
+	MaxUnderWay = 2048
 
 	// windowSize is enough for five seconds at 10x, and a look is every second. What comes
 	// beyond it is counted, and is in no percentile.
