@@ -154,7 +154,7 @@ type told struct {
 	State struct {
 		Names    []string
 		Arrivals []uint64
-	}
+	} `json:"state"`
 }
 
 func (v *watcher) tick() told {
