@@ -21,6 +21,7 @@ needed=(
 	nginx:nginx haproxy:haproxy initdb:postgresql
 	wrk:wrk h2load:nghttp2-client curl:curl
 	python3:python3 websockets:python3-websockets chromium:chromium
+	prometheus:prometheus
 )
 
 have() {
@@ -36,7 +37,7 @@ for pair in "${needed[@]}"; do
 	have "${pair%%:*}" || missing+=("${pair##*:}")
 done
 
-echo "e2e: this starts PostgreSQL, nginx, HAProxy, Python's http.server, small services and goodput, all on loopback and all ended afterwards."
+echo "e2e: this starts PostgreSQL, nginx, HAProxy, Python's http.server, Prometheus, small services and goodput, all on loopback and all ended afterwards."
 if ((${#missing[@]})); then
 	echo "e2e: this installs with apt-get, without starting any of it: ${missing[*]}"
 	if [ "$(id -u)" -ne 0 ]; then
