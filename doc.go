@@ -55,7 +55,7 @@
 // second, so such services are timed exactly, and grows with the rate up to 64.
 // Requests that carry a deadline or that waited are timed always. An end that
 // was not timed counts as in time or late like the last one that was, and the
-// histograms of [Stats] hold what was timed.
+// histograms of [Stats] hold what was timed, each for those that it stands for.
 //
 // A Limiter is safe for concurrent use. Time is monotonic: steps of the wall
 // clock change nothing.

@@ -33,8 +33,9 @@ type Stats struct {
 	// WaitRefused, WaitCancelled. Of those that were observed it is the shadow's.
 	Wait [waits]Histogram
 
-	// Service is the time from slot to end by Outcome, nil where there was
-	// none, of the requests that were timed (see the package comment).
+	// Service is the time from slot to end by Outcome, nil where there was none. Of those that
+	// need no clock one in so many is timed, and counts for all. Streams and upgraded
+	// connections (Slot.Unsampled, Slot.Detach) are not in it.
 	Service [admission.Outcomes]*Histogram
 
 	// Latency is the time from arrival to end, the wait included, of all that got a slot and

@@ -38,7 +38,7 @@
 // Each is there in two forms under one name. A scrape in text gets classic buckets, which
 // reach past the objective and the longest deadline, whatever those are. A scrape in protobuf
 // gets a native histogram as well, schema 3, which is how a limiter counts: no bucket is more
-// than 9.1 % wide, up to 68 minutes. A count of the highest bucket of all, le="+Inf", that is
+// than 9.1 % wide, up to 36 hours. A count of the highest bucket of all, le="+Inf", that is
 // above the one before it is of durations over that one's bound.
 package goodputprom
 

@@ -5,7 +5,7 @@
 //
 // The bounds are 2^(i/8) seconds, which is Prometheus' native schema 3, so a
 // histogram is exported as it is. Durations below about 1 µs share the first
-// bucket and durations above 4096 s share the last.
+// bucket and durations above 36 hours share the last.
 //
 // A Histogram is a plain value: it is merged by adding, and whoever shares one
 // between goroutines brings the lock.
@@ -23,8 +23,9 @@ const (
 	// low is the exponent of the first bound: 2^-20 s, 0.95 µs. Nobody queues
 	// for work that is shorter than the clock that would measure it.
 	low = -20
-	// high is the exponent of the last bound: 2^12 s, 68 minutes.
-	high = 12
+	// high is the exponent of the last bound: 2^17 s, 36 hours. The longest objective is a
+	// day, and whoever has it sees what was late apart from what was in time.
+	high = 17
 
 	// N is the number of buckets, the overflow bucket included.
 	N = (high-low)*octave + 2

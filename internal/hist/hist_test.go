@@ -60,8 +60,8 @@ func TestIndexAtTheEnds(t *testing.T) {
 		{953 * time.Nanosecond, 0}, // 2^-20 s = 953.67 ns
 		{955 * time.Nanosecond, 1},
 		{time.Second, -low * octave},
-		{4095 * time.Second, N - 2},
-		{4097 * time.Second, N - 1},
+		{131071 * time.Second, N - 2}, // 2^17 s = 131072 s
+		{131073 * time.Second, N - 1},
 		{math.MaxInt64, N - 1},
 	} {
 		if got := Index(c.d); got != c.want {
@@ -89,8 +89,8 @@ func TestMidStaysInside(t *testing.T) {
 			}
 		}
 	}
-	if m := Mid(N-1, 0.5); m != 4096 {
-		t.Errorf("the overflow bucket stands for %v s, want its lower bound, 4096", m)
+	if m := Mid(N-1, 0.5); m != 131072 {
+		t.Errorf("the overflow bucket stands for %v s, want its lower bound, 131072", m)
 	}
 }
 
@@ -205,7 +205,7 @@ func againstDumb(t *testing.T, h *Histogram, m dumb) {
 				t.Fatalf("quantile %v is %v, want at most the first bound: exact %v", q, got, exact)
 			}
 		case N - 1:
-			if got != 4096*time.Second {
+			if got != 131072*time.Second {
 				t.Fatalf("quantile %v is %v, want the last bound: exact %v", q, got, exact)
 			}
 		default:
