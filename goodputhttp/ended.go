@@ -89,7 +89,11 @@ func (v *visit) over(t *tally, returned bool) {
 			t.Service = w.began - t.granted
 		}
 	}
-	t.Total = time.Since(t.Arrival)
+	if v.response.holds.now {
+		t.Total = t.granted + t.Held // the slot ended a moment ago
+	} else {
+		t.Total = time.Since(t.Arrival)
+	}
 	t.done()
 }
 

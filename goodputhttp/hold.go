@@ -82,6 +82,7 @@ func holdsOf(ctx context.Context) *holds {
 type holds struct {
 	mu    sync.Mutex
 	n     int
+	now   bool  // the slot ended with the handler
 	over  bool  // the handler has returned, or there is no slot any more
 	kept  bool  // the last hold ends the slot, with err
 	err   error // how the handler ended, as for Slot.Fail
@@ -149,6 +150,7 @@ func (h *holds) end(err error) {
 	h.over = true
 	if h.n == 0 {
 		h.mu.Unlock()
+		h.now = true // nobody else looks at it
 		h.finish(err)
 		return
 	}

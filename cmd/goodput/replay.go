@@ -42,7 +42,7 @@ type replayCmd struct {
 	LogFormat      string        `env:"-" placeholder:"FORMAT" enum:"${logformats}" default:"auto" help:"How the lines are laid out: ${logformats} (${default})."`
 	Columns        string        `env:"-" placeholder:"LIST" help:"What csv and json hold: arrival=TIMESTAMP,service=0.1ms*ContextTokens+20ms*GeneratedTokens. Fields: arrival or end, queue, service, total, status, class, path, cost, size."`
 	Pattern        string        `env:"-" placeholder:"REGEXP" help:"A line of any other format, with groups: (?P<arrival>...) (?P<service_ms>...)."`
-	Class          []string      `env:"-" sep:"none" placeholder:"NAME=PATH" help:"Put a path in a class, * is anything; with a cost: search=/api/search*,cost=8. May be given more than once, the first that fits decides."`
+	Class          []string      `env:"-" sep:"none" placeholder:"NAME=PATH" help:"Put a path in a class, * is anything; with a cost: search=/api/search*,cost=8. May be given more than once, the first that fits decides. Of what goodput serve has written, a NAME alone is the class that is read."`
 	Zone           string        `env:"-" placeholder:"ZONE" help:"Zone of stamps that have none: Europe/Berlin (UTC)."`
 	Unit           time.Duration `env:"-" placeholder:"UNIT" help:"Unit of the last number of apache lines (1us)."`
 	Spread         flags.Pause   `env:"-" placeholder:"DURATION" default:"1s" help:"Resolution of stamps: if a file has no finer ones, arrivals are spread over it; 0s leaves them (${default})."`
@@ -52,6 +52,7 @@ type replayCmd struct {
 	Output string `env:"-" placeholder:"FILE" default:"-" help:"Where the result goes; - is stdout (${default})."`
 
 	given []string      // flags of a policy that were given
+	only  string        // class of the log, if it says one
 	class *config.Class // of the file
 }
 
@@ -104,7 +105,7 @@ func (c *replayCmd) Validate() error {
 func (c *replayCmd) takePolicy() error {
 	name, rules := "", []string(nil)
 	for _, text := range c.Class {
-		if strings.Contains(text, "=") || c.Config == "" {
+		if strings.Contains(text, "=") {
 			rules = append(rules, text)
 			continue
 		}
@@ -113,6 +114,7 @@ func (c *replayCmd) takePolicy() error {
 		}
 		name = text
 	}
+	c.Class, c.only = rules, name
 	switch {
 	case c.Config == "" && c.Limit.Law == nil:
 		return errors.New("--limit is required, or --config with a policy file: how many requests run at once, for example --limit 60")
@@ -125,16 +127,27 @@ func (c *replayCmd) takePolicy() error {
 	if err != nil {
 		return err
 	}
-	c.class, c.Class = class, rules
+	c.class, c.only = class, class.Name
 	c.Limit.Law = class.Limiter.Limit
 	c.Objective, c.Deadline = flags.Span(class.Limiter.Objective), flags.Span(untold(class))
+	return nil
+}
+
+// foreign says that a class cannot be read from a log that names none.
+func (c *replayCmd) foreign(sum *accesslog.Summary) error {
+	for i := range sum.Files {
+		if f := sum.Files[i].Format; c.only != "" && c.class == nil && f != accesslog.Trace && f != accesslog.Goodput {
+			_, err := replay.ParseClass(c.only)
+			return fmt.Errorf("--class %w", err)
+		}
+	}
 	return nil
 }
 
 func (c *replayCmd) options() (o accesslog.Options, err error) {
 	o = accesslog.Options{
 		Format: accesslog.Format(c.LogFormat), Columns: c.Columns, Pattern: c.Pattern, Unit: c.Unit,
-		Spread:         c.Spread.Duration(),
+		Only: c.only, Spread: c.Spread.Duration(),
 		KeepDuplicates: c.KeepDuplicates, Stdin: os.Stdin,
 	}
 	if c.Zone != "" {
@@ -163,6 +176,9 @@ func (c *replayCmd) Run(stdout io.Writer) error {
 		return usage(err)
 	}
 	defer log.Close()
+	if err := c.foreign(log.Summary()); err != nil {
+		return usage(err)
+	}
 	survey, err := replay.Look(log)
 	if err != nil {
 		return err
@@ -229,8 +245,8 @@ func (c *replayCmd) again() string {
 	byFlags := c.class == nil
 	if !byFlags {
 		add("--config", c.Config, true)
-		add("--class", c.class.Name, true)
 	}
+	add("--class", c.only, c.only != "")
 	add("--limit", fmt.Sprint(c.Limit), byFlags)
 	add("--slots", fmt.Sprint(c.Slots), c.Slots != 0)
 	add("--objective", strictyaml.Short(c.Objective.Duration()), byFlags)

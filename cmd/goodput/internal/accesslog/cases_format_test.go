@@ -226,8 +226,8 @@ func TestCustom_C173(t *testing.T) {
 	pattern := `\[(?P<arrival>[^\]]+)\] \S+ \S+ \d+/(?P<queue_ms>-?\d+)/\d+/(?P<service_ms>-?\d+)/\d+/(?P<total_ms>\d+) (?P<status>-?\d+) .*?"[A-Z]+ (?P<path>\S+)`
 	l := mustOpen(t, Options{Pattern: pattern, Classes: []Class{{Name: "x", Path: "/x*", Cost: 3}}}, customHAProxy+"\nrubbish\n")
 	want := Record{
-		Arrival: time.Date(2024, 2, 6, 12, 14, 14, 655e6, time.UTC).UnixNano(),
-		Queue:   2 * ms, Service: 4 * ms, LastService: 4 * ms, Total: 60 * ms, Class: "x", Cost: 3, Status: 200, Outcome: Served,
+		Budget: Absent, Arrival: time.Date(2024, 2, 6, 12, 14, 14, 655e6, time.UTC).UnixNano(),
+		Queue: 2 * ms, Service: 4 * ms, LastService: 4 * ms, Total: 60 * ms, Class: "x", Cost: 3, Status: 200, Outcome: Served,
 	}
 	if got := records(t, l); len(got) != 1 || got[0] != want {
 		t.Errorf("by pattern\n got  %+v\n want %+v", got, want)

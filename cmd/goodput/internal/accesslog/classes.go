@@ -59,3 +59,30 @@ func (c *classes) number(name []byte) uint16 {
 	c.numbers[s] = n
 	return n
 }
+
+// tenants number the names of tenants likewise.
+type tenants struct {
+	names   []string
+	numbers map[string]uint32
+	dropped bool // beyond maxTenants
+}
+
+func newTenants() tenants { return tenants{names: []string{""}, numbers: map[string]uint32{"": 0}} }
+
+func (t *tenants) number(name []byte) uint32 {
+	n, ok := t.numbers[string(name)]
+	if ok {
+		return n
+	}
+	s := string(name)
+	if len(t.names) > maxTenants {
+		s, t.dropped = otherClass, true
+		if n, ok = t.numbers[s]; ok {
+			return n
+		}
+	}
+	n = uint32(len(t.names))
+	t.names = append(t.names, s)
+	t.numbers[s] = n
+	return n
+}

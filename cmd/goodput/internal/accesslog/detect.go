@@ -15,7 +15,7 @@ const (
 
 // detectable are the formats in the order in which a tie is decided: a combined
 // line without a number behind it is nginx as well as Apache.
-var detectable = []Format{Nginx, Apache, Envoy, HAProxy, ALB, CloudFront, IIS, GCP}
+var detectable = []Format{Trace, Goodput, Nginx, Apache, Envoy, HAProxy, ALB, CloudFront, IIS, GCP}
 
 // resembles says whether a line looks like one of f at a glance, so that what
 // does not fit can be named.
@@ -23,6 +23,10 @@ func resembles(f Format, line []byte) bool {
 	has := func(s string) bool { return bytes.Contains(line, []byte(s)) }
 	first, _, _ := bytes.Cut(line, []byte(" "))
 	switch f {
+	case Trace:
+		return bytes.HasPrefix(line, []byte(traceMagic))
+	case Goodput:
+		return line[0] == '{' && has(`"queue_seconds"`)
 	case Nginx, Apache:
 		n := bytes.Index(line, []byte(`] "`))
 		return n > 20 && bytes.IndexByte(line[:n], '[') >= 0 && line[max(n-15, 0)] == ':'
@@ -76,7 +80,7 @@ func (k *maker) detect(sample [][]byte) (Format, error) {
 	case complaint != nil:
 		return "", complaint
 	case len(sample) > 0 && sample[0][0] == '{':
-		return "", fmt.Errorf("the lines are JSON, but not those of a Google Cloud load balancer: say what their fields mean with columns, such as %q", exampleColumns)
+		return "", fmt.Errorf("the lines are JSON, but not those of goodput or of a Google Cloud load balancer: say what their fields mean with columns, such as %q", exampleColumns)
 	}
 	return "", errors.New("no line of the first is of a known format: it is none of " + join(detectable) +
 		"; a csv needs columns, any other log a pattern")

@@ -25,7 +25,7 @@
 //	for r, err := range log.Records() { ... }
 //
 // Reading is one pass over the files, line by line, in bounded memory: records
-// beyond Options.MaxPending are sorted into a temporary file, 68 bytes each,
+// beyond Options.MaxPending are sorted into a temporary file, 80 bytes each,
 // and merged by each walk over them. A damaged line costs one line. Equal
 // arrivals are ordered by a hash of the line, so that a shuffled file gives the
 // schedule of the sorted one, and ties of a log that is stamped to the second are

@@ -18,6 +18,11 @@ var mappedOptions = map[Format]Options{
 
 // seeds are good lines of each format, the first ones headers.
 var seeds = map[Format][]string{
+	Trace: {
+		"#goodput-trace 1 1796065760000000", "arrival,class,held,cost,size,tenant,budget,priority,outcome",
+		"-12,a,,,,,400000,,rejected", "#dropped 12", "#end", "1204311,default,49812,2,900,3k2j,,background,late",
+	},
+	Goodput: {goodputLine("")},
 	Nginx: {
 		nginxLine(200, " 0.024 0.000, 0.016"), nginxLine(499, ` "10.0.0.1" 0.024 -`), nginxLine(200, ` rt=0.1 urt="0.001 : 0.002"`),
 		nginxLine(200, ` 463 0.024 [svc] [] 10.0.0.1:80, 10.0.0.2:80 0, 150 0.004, 0.016 502, 200 5b3f`),
@@ -55,7 +60,7 @@ func parseOne(p parser, line []byte) (row, string, error) {
 func checkRow(t *testing.T, f Format, line []byte, r row, why string, err error) {
 	t.Helper()
 	if err != nil {
-		if f != IIS && f != CloudFront && f != CSV {
+		if f != Trace && f != IIS && f != CloudFront && f != CSV {
 			t.Fatalf("%s: %q is an error of the file: %v", f, line, err)
 		}
 		return
@@ -124,6 +129,8 @@ func fuzzParser(f *testing.F, format Format) {
 	})
 }
 
+func FuzzTrace(f *testing.F)      { fuzzParser(f, Trace) }
+func FuzzGoodput(f *testing.F)    { fuzzParser(f, Goodput) }
 func FuzzNginx(f *testing.F)      { fuzzParser(f, Nginx) }
 func FuzzApache(f *testing.F)     { fuzzParser(f, Apache) }
 func FuzzEnvoy(f *testing.F)      { fuzzParser(f, Envoy) }

@@ -46,9 +46,9 @@ func Open(files []string, o Options) (*Log, error) {
 			return nil, errors.Join(fmt.Errorf("%s: %w", shown(name), err), l.Close())
 		}
 		l.summary.Files = append(l.summary.Files, f)
-		l.sorted.keepWithin = append(l.sorted.keepWithin, f.Format == CSV)
+		l.sorted.keepWithin = append(l.sorted.keepWithin, f.Format == CSV || f.Format == Trace)
 	}
-	l.sorted.classes = rd.classes.names
+	l.sorted.classes, l.sorted.tenants = rd.classes.names, rd.tenants.names
 	if err := l.finish(rd); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -127,6 +127,9 @@ func (l *Log) finish(rd *reader) error {
 	}
 	if rd.classes.dropped {
 		l.warn("more than %d classes are named: the later ones are taken together as %q", maxClasses, otherClass)
+	}
+	if rd.tenants.dropped {
+		l.warn("more than %d tenants are named: the later ones are taken together as %q", maxTenants, otherClass)
 	}
 	return nil
 }

@@ -183,7 +183,7 @@ func TestNothingIsLeft(t *testing.T) {
 
 // TestStoredWhole: a record survives the temporary file, with all it has.
 func TestStoredWhole(t *testing.T) {
-	want := entry{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, -1, 13, 14, 3}
+	want := entry{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, -1, 15, 16, 3, 4}
 	var b [entrySize]byte
 	want.encode(&b)
 	var got entry
@@ -343,7 +343,7 @@ func TestTraces(t *testing.T) {
 // TestColumns reads the same request from each kind of columns.
 func TestColumns(t *testing.T) {
 	at := time.Date(2024, 5, 1, 10, 0, 0, 250e6, time.UTC).UnixNano()
-	want := Record{Arrival: at, Queue: 2 * ms, Service: 5 * ms, LastService: 5 * ms, Total: 9 * ms, Cost: 1, Status: 200, Outcome: Served}
+	want := Record{Arrival: at, Budget: Absent, Queue: 2 * ms, Service: 5 * ms, LastService: 5 * ms, Total: 9 * ms, Cost: 1, Status: 200, Outcome: Served}
 	paris, err := time.LoadLocation("Europe/Paris")
 	if err != nil {
 		t.Skip(err)

@@ -25,12 +25,15 @@ type row struct {
 	stamp int64  // as written, before a duration is taken off
 	path  []byte // of the request, inside the line
 	class []byte // from a column
+
+	tenant   []byte
+	priority uint8 // index into priorities
 }
 
 // blank makes r the row of a line that says nothing.
 func (r *row) blank() {
 	*r = row{Record: Record{
-		Queue: Absent, Service: Absent, LastService: Absent, Total: Absent,
+		Queue: Absent, Service: Absent, LastService: Absent, Total: Absent, Budget: Absent,
 		Cost: 1, Status: NoStatus,
 	}}
 }
@@ -123,6 +126,10 @@ func newMaker(o *Options) (*maker, error) {
 // make returns a parser for a file of format f.
 func (k *maker) make(f Format) parser {
 	switch f {
+	case Trace:
+		return &traceParser{only: k.o.Only}
+	case Goodput:
+		return newGoodput(k.o.Only)
 	case Nginx:
 		return &nginxParser{stamps: stampCache{zone: k.o.Zone}}
 	case Apache:

@@ -21,6 +21,7 @@ type reader struct {
 	k       *maker
 	to      *sorter
 	classes classes
+	tenants tenants
 	file    uint16
 	times   *hdrhistogram.Histogram // of the file
 	max     time.Duration           // likewise
@@ -41,7 +42,7 @@ const (
 
 func newReader(o *Options, k *maker, to *sorter) *reader {
 	return &reader{
-		o: o, k: k, to: to, classes: newClasses(o.Classes),
+		o: o, k: k, to: to, classes: newClasses(o.Classes), tenants: newTenants(),
 		// 1 ns to a year at three digits, 400 KB.
 		times: hdrhistogram.New(1, int64(maxSpan), 3),
 	}
@@ -82,6 +83,9 @@ func (rd *reader) read(r io.Reader, f *File) error {
 	}
 	f.Notes = s.notes.sorted()
 	f.Rule = s.parser.rule()
+	if t, ok := s.parser.(*traceParser); ok {
+		f.Lost, f.endless = t.lost, t.begun && !t.whole
+	}
 	if f.Samples = rd.times.TotalCount(); f.Samples > 0 {
 		f.Median = time.Duration(rd.times.ValueAtQuantile(50))
 		f.P99 = time.Duration(rd.times.ValueAtQuantile(99))
@@ -323,6 +327,7 @@ func (rd *reader) entry(line []byte, r *row) entry {
 		arrival: r.Arrival,
 		key:     uint64(crc32.Checksum(line, castagnoli))<<32 | uint64(crc32.ChecksumIEEE(line)),
 		queue:   int64(r.Queue), service: int64(r.Service), last: int64(r.LastService), total: int64(r.Total),
+		budget: int64(r.Budget), tenant: rd.tenants.number(r.tenant), priority: r.priority,
 		cost: int32(min(r.Cost, math.MaxInt32)), size: int32(min(r.Size, math.MaxInt32)),
 		file: rd.file, class: class, attempts: uint16(min(r.Attempts, math.MaxUint16)),
 		status: int16(r.Status), outcome: uint8(r.Outcome), verdict: uint8(r.Verdict),

@@ -31,6 +31,12 @@ type Record struct {
 	Class      string
 	Cost, Size int
 
+	// Budget is how long its caller was willing to wait, from its arrival; Absent where the
+	// line does not say. Tenant is who sent it, or a number that stands for one, and Priority a
+	// word of goodput. Only traces and access logs of goodput have them.
+	Budget           time.Duration
+	Tenant, Priority string
+
 	Status   int
 	Attempts int // at the upstream, 0 where the line does not say
 	Outcome  Outcome

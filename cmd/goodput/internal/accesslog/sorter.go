@@ -18,10 +18,13 @@ type entry struct {
 	arrival                     int64
 	key                         uint64 // hash of the line: orders ties, finds duplicates
 	queue, service, last, total int64
+	budget                      int64
 	cost, size                  int32
+	tenant                      uint32
 	file, class, attempts       uint16
 	status                      int16
 	outcome, verdict, flags     uint8
+	priority                    uint8
 }
 
 const (
@@ -29,8 +32,8 @@ const (
 	totalAtLeast
 )
 
-// entrySize is an entry on disk: 68 bytes of the 72 in memory.
-const entrySize = 6*8 + 2*4 + 4*2 + 4
+// entrySize is an entry on disk: 80 bytes of the 80 in memory.
+const entrySize = 7*8 + 3*4 + 4*2 + 4
 
 // order sorts entries by arrival; ties by the hash, not by the place in the file,
 // so that the order of the files and of their lines does not matter.
@@ -55,6 +58,7 @@ type sorter struct {
 	runs    []run
 
 	classes    []string
+	tenants    []string
 	keep       bool   // duplicates
 	keepWithin []bool // by file: identical lines inside it are no duplicates
 	// duplicates are counted by the first walk, by file.
@@ -132,7 +136,7 @@ func (s *sorter) close() error {
 
 // walk yields the records in order, without duplicates, and an error last.
 func (s *sorter) walk(yield func(Record, error) bool) {
-	err := s.each(func(e *entry) bool { return yield(e.record(s.classes), nil) })
+	err := s.each(func(e *entry) bool { return yield(e.record(s.classes, s.tenants), nil) })
 	if err != nil {
 		yield(Record{}, err)
 	}
@@ -251,13 +255,15 @@ func (e *entry) encode(b *[entrySize]byte) {
 	le.PutUint64(b[24:], uint64(e.service))
 	le.PutUint64(b[32:], uint64(e.last))
 	le.PutUint64(b[40:], uint64(e.total))
-	le.PutUint32(b[48:], uint32(e.cost))
-	le.PutUint32(b[52:], uint32(e.size))
-	le.PutUint16(b[56:], e.file)
-	le.PutUint16(b[58:], e.class)
-	le.PutUint16(b[60:], e.attempts)
-	le.PutUint16(b[62:], uint16(e.status))
-	b[64], b[65], b[66], b[67] = e.outcome, e.verdict, e.flags, 0
+	le.PutUint64(b[48:], uint64(e.budget))
+	le.PutUint32(b[56:], uint32(e.cost))
+	le.PutUint32(b[60:], uint32(e.size))
+	le.PutUint32(b[64:], e.tenant)
+	le.PutUint16(b[68:], e.file)
+	le.PutUint16(b[70:], e.class)
+	le.PutUint16(b[72:], e.attempts)
+	le.PutUint16(b[74:], uint16(e.status))
+	b[76], b[77], b[78], b[79] = e.outcome, e.verdict, e.flags, e.priority
 }
 
 func (e *entry) decode(b *[entrySize]byte) {
@@ -269,20 +275,23 @@ func (e *entry) decode(b *[entrySize]byte) {
 		service: int64(le.Uint64(b[24:])),
 		last:    int64(le.Uint64(b[32:])),
 		total:   int64(le.Uint64(b[40:])),
-		cost:    int32(le.Uint32(b[48:])),
-		size:    int32(le.Uint32(b[52:])),
-		file:    le.Uint16(b[56:]), class: le.Uint16(b[58:]), attempts: le.Uint16(b[60:]),
-		status:  int16(le.Uint16(b[62:])),
-		outcome: b[64], verdict: b[65], flags: b[66],
+		budget:  int64(le.Uint64(b[48:])),
+		cost:    int32(le.Uint32(b[56:])),
+		size:    int32(le.Uint32(b[60:])),
+		tenant:  le.Uint32(b[64:]),
+		file:    le.Uint16(b[68:]), class: le.Uint16(b[70:]), attempts: le.Uint16(b[72:]),
+		status:  int16(le.Uint16(b[74:])),
+		outcome: b[76], verdict: b[77], flags: b[78], priority: b[79],
 	}
 }
 
-func (e *entry) record(classes []string) Record {
+func (e *entry) record(classes, tenants []string) Record {
 	return Record{
 		Arrival: e.arrival,
 		Queue:   time.Duration(e.queue), Service: time.Duration(e.service),
 		LastService: time.Duration(e.last), Total: time.Duration(e.total),
 		Class: classes[e.class], Cost: int(e.cost), Size: int(e.size),
+		Budget: time.Duration(e.budget), Tenant: tenants[e.tenant], Priority: priorities[e.priority],
 		Status: int(e.status), Attempts: int(e.attempts),
 		Outcome: Outcome(e.outcome), Verdict: Verdict(e.verdict),
 		ServiceAtLeast: e.flags&serviceAtLeast != 0, TotalAtLeast: e.flags&totalAtLeast != 0,

@@ -44,6 +44,9 @@ type File struct {
 	Verdicts                      [verdicts]int64 // by Verdict
 	Outcomes                      [outcomes]int64 // of the arrivals, by Outcome
 
+	// Lost requests are missing in a trace: they were dropped when it was written.
+	Lost int64
+
 	// Notes say why lines were not plain, most lines first; at most maxNotes.
 	Notes []Note
 
@@ -55,6 +58,7 @@ type File struct {
 	longest    time.Duration // of the samples
 	totals     int64         // samples that are totals
 	reversed   int64         // samples longer than their total
+	endless    bool          // a trace without its last line
 	unfinished bool          // the last line has no end and is not used
 	cut        string        // how compressed data ends early
 }
@@ -128,6 +132,13 @@ func (f *File) warnings() (w []string) {
 	}
 	if f.unfinished {
 		say("the last line, %d, has no end and is not used", f.Lines)
+	}
+	if f.Lost > 0 {
+		say("%d requests are missing: they came faster than the file took them, or the disk was full; the load was %.3g times what the trace has",
+			f.Lost, float64(arrivals+f.Lost)/float64(max(arrivals, 1)))
+	}
+	if f.endless {
+		say("the trace has no last line: the process still writes it, or was killed and lost less than a second of it")
 	}
 	switch {
 	case f.Samples == 0:

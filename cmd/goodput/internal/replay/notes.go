@@ -59,12 +59,17 @@ func (s *Survey) Notes(sum *accesslog.Summary, rules []accesslog.Class) []string
 	add(s.Answered, "%d requests were answered without the service and are left out.")
 	add(s.Streams, "%d upgraded connections are left out: they hold no slot while they are open.")
 	add(s.Floors, "%d service times are lower bounds: the request was cut off, or logged early.")
+	add(s.Budgets, "%d requests say how long their callers wait, and are played with that.")
+	add(s.Who, "%d requests name a tenant or a priority, and are played without: all of them are alike.")
 	add(s.Cut, fmt.Sprintf("%%d requests took %v or longer: they are played as that.", longest))
 	add(sum.Duplicates, "%d duplicate lines were dropped.")
 	add(sum.OutOfOrder, "%d lines were out of order and have been sorted.")
 	for i := range sum.Files {
 		f := &sum.Files[i]
 		notes = append(notes, fmt.Sprintf("%s: %s: %s.", f.Name, f.Format, f.Rule))
+		if own := f.Format == accesslog.Trace || f.Format == accesslog.Goodput; own && len(s.classes) > 1 {
+			notes = append(notes, fmt.Sprintf("%s: the requests of %d classes are played through one limiter, and each had its own: --class NAME plays one of them.", f.Name, len(s.classes)))
+		}
 		if f.Spread > 0 {
 			notes = append(notes, fmt.Sprintf("%s: its stamps are whole seconds, or whatever --spread says. %d arrivals are spread over them at random; bursts shorter than that are not in the log.", f.Name, f.Spread))
 		}

@@ -10,6 +10,9 @@
 //   - A request that the proxy answered itself, such as a redirect, never came to
 //     the service and does not come to the limiter.
 //   - An upgraded connection holds no slot while it is open, and is left out.
+//   - A trace and an access log of goodput say how long each caller was willing to wait, and
+//     that is what it is played with. They also say tenants and priorities, which are not
+//     played: a simulation takes a class for a tenant.
 //   - Nobody knows who would have tried again. Nobody does.
 //
 // Service times measured under an overload hold that overload: see the warnings.
@@ -34,7 +37,7 @@ import (
 type Options struct {
 	Policy   admission.Config
 	Slots    int           // of the service: the limit, or what a law has to find
-	Deadline time.Duration // of every request; 0: none
+	Deadline time.Duration // of requests whose line has none; 0: none
 	Load     float64       // compress or stretch time to offer so many times the capacity; 0 leaves it
 	Depth    int           // of the baselines that are bounded; 0: the rule of thumb
 	Compare  []string      // names of policies: goodput, or of sim.Baselines
@@ -69,6 +72,8 @@ type Survey struct {
 	Answered int64 // left out: answered without the service
 	Streams  int64 // left out
 	Floors   int64 // service times that are lower bounds
+	Budgets  int64 // arrivals that say how long their caller waits
+	Who      int64 // arrivals with a tenant or a priority
 	Cut      int64 // service times beyond longest, which are played as that
 
 	first, last int64
@@ -109,6 +114,12 @@ func (s *Survey) look(r *accesslog.Record) {
 	s.last = r.Arrival
 	s.Used++
 	s.class(r.Class)
+	if r.Budget >= 0 {
+		s.Budgets++
+	}
+	if r.Tenant != "" || r.Priority != "" {
+		s.Who++
+	}
 	if d == 0 {
 		s.Drawn++
 		return
@@ -304,6 +315,9 @@ func (t *trace) next(j *sim.Job) bool {
 			At:      time.Duration(float64(r.Arrival-t.s.first) * t.factor),
 			Class:   t.s.class(r.Class),
 			Service: d, Cost: r.Cost, Size: r.Size,
+		}
+		if r.Budget >= 0 {
+			j.Deadline = max(r.Budget, 1) // 0 is that of the class
 		}
 		return true
 	}

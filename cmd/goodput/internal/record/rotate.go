@@ -1,0 +1,107 @@
+package record
+
+import (
+	"io/fs"
+	"os"
+	"strconv"
+	"time"
+)
+
+// Files is how many files a trace has at most: the one that is written to, and seven older
+// ones. The oldest is an eighth of what is kept, so never less than seven eighths are there.
+const Files = 8
+
+// rotated is the file of a trace that is written to. When it is full it becomes path.1, that
+// becomes path.2, and so on; the last is deleted.
+type rotated struct {
+	state
+	most   int64 // bytes of one file
+	create func(path string) (handle, error)
+
+	file handle // nil: it could not be opened, and is tried again
+	size int64  // what of it is good
+	base int64  // what its first line says
+	torn bool   // behind size there is a piece of a line
+}
+
+// fits reports whether n bytes more may be in the file, with what ends it.
+func (f *rotated) fits(n int) bool { return f.size+int64(n+len(end)) <= f.most }
+
+// ready opens the file if it could not be opened before.
+func (f *rotated) ready() error {
+	if f.file != nil {
+		return nil
+	}
+	err := f.next()
+	f.is(err)
+	return err
+}
+
+// turn ends the file, and begins another one. A file that cannot be ended goes on: to rename it
+// for that would delete an older one each time.
+func (f *rotated) turn() error {
+	if err := f.end(); err != nil {
+		return err
+	}
+	return f.ready()
+}
+
+// next moves what is at path out of the way, and opens a new file there.
+func (f *rotated) next() error {
+	f.file = nil
+	if _, err := os.Lstat(f.path); err == nil {
+		for i := Files - 1; i > 0; i-- {
+			if err := os.Rename(f.name(i-1), f.name(i)); err != nil && !os.IsNotExist(err) {
+				return err
+			}
+		}
+	}
+	file, err := f.create(f.path)
+	if err != nil {
+		return err
+	}
+	f.file, f.size, f.torn, f.base = file, 0, false, time.Now().UnixMicro()
+	if err = f.write(appendHeader(nil, f.base)); err != nil {
+		_ = file.Close()
+		f.file = nil
+	}
+	return err
+}
+
+func (f *rotated) name(i int) string {
+	if i == 0 {
+		return f.path
+	}
+	return f.path + "." + strconv.Itoa(i)
+}
+
+// write appends whole lines, or nothing: of what a full disk has taken a part of, that part is
+// cut off again.
+func (f *rotated) write(b []byte) error {
+	if f.file == nil {
+		return fs.ErrClosed
+	}
+	if f.torn {
+		b = append([]byte{'\n'}, b...)
+	}
+	n, err := f.file.Write(b)
+	f.is(err)
+	if err == nil {
+		f.size, f.torn = f.size+int64(n), false
+		return nil
+	}
+	if n > 0 && f.file.Truncate(f.size) != nil {
+		f.size, f.torn = f.size+int64(n), true
+	}
+	return err
+}
+
+// end says that the file is whole, and closes it.
+func (f *rotated) end() error {
+	if err := f.write([]byte(end)); err != nil {
+		return err
+	}
+	err := f.file.Close()
+	f.file = nil
+	return err
+}
