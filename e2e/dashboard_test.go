@@ -275,6 +275,12 @@ func keyboard(p *tab) {
 	p.until(3*time.Second, `document.getElementById("class-name").textContent === "rest" && location.hash === "#class=rest"`)
 	p.do(chromedp.NavigateBack())
 	p.until(3*time.Second, `document.getElementById("class-name").textContent === "search"`)
+	// The way past the table leads to the class, and leaves it the one that is shown.
+	eval[bool](p, `(document.getElementById("skip").focus(), true)`)
+	p.do(chromedp.KeyEvent(kb.Enter))
+	if at := eval[string](p, `document.activeElement.id + location.hash`); at != "detail" {
+		p.t.Errorf("the way past the table leads to %q", at)
+	}
 	// A chart is read point by point.
 	eval[bool](p, `(document.querySelector("#flow .plot").focus(), true)`)
 	p.do(chromedp.KeyEvent(kb.End))

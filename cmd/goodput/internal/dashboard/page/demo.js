@@ -2,7 +2,7 @@
 // clients get out of it. It is there only if a tick has a demo.
 
 import { Chart } from "./chart.js";
-import { announce, byID, say, set } from "./dom.js";
+import { announce, byID, say, set, Steady } from "./dom.js";
 import { count, number, perSecond, seconds, share } from "./units.js";
 
 const every = 100; // ms between two changes that are sent while the slider is dragged
@@ -36,6 +36,7 @@ export class Demo {
     this.section = byID("demo");
     this.slider = byID("load");
     this.protect = byID("protect");
+    this.heard = new Steady();
     this.changed = -Infinity; // when the viewer last set something
     this.slider.addEventListener("input", () => {
       this.changed = performance.now();
@@ -67,7 +68,9 @@ export class Demo {
     // Who left has waited for his deadline and not for an answer: that is a lower bound.
     say(byID("demo-p99"), (scene.p99 !== null && scene.p99 >= scene.deadline_seconds ? "≥ " : "") + seconds(scene.p99));
     say(byID("demo-deadline"), `they wait for ${seconds(scene.deadline_seconds)}`);
-    say(byID("demo-words"), sentence(scene));
+    const words = sentence(scene);
+    say(byID("demo-words"), words);
+    this.heard.hear("demo", words);
     say(byID("demo-service"), `The service: ${count(scene.slots)} slots, ${seconds(scene.service_seconds)} of work each, so ${perSecond(scene.capacity_per_second)}. Its clients wait for ${seconds(scene.deadline_seconds)}, then leave.`);
     say(byID("demo-note"), scene.note ?? "");
     byID("demo-around").hidden = scene.protect;

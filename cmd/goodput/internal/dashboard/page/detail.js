@@ -19,7 +19,7 @@ const tiles = [
   { key: "offered", label: "offered", of: (v) => perSecond(v.rates.offered), about: (v) => `${perSecond(v.rates.admitted)} got a slot` },
   { key: "goodput", label: "goodput", of: (v) => perSecond(v.rates.goodput), about: () => "answered in time" },
   { key: "in_time", label: "in-time share", of: (v) => share(v.rates.in_time), about: () => "of what arrived" },
-  { key: "refused", label: "refused", of: (v) => perSecond(v.rates.refused), about: (v) => mostly(v.rates.reasons) },
+  { key: "refused", label: "refused", of: (v) => perSecond(v.rates.refused), about: (v, s) => (s.observe ? instead(v.rates.shadow) : mostly(v.rates.reasons)) },
   { key: "p99", label: "p99 latency", of: (v) => quantile(v.latency, "p99"), about: against },
   { key: "demand", label: "demand", of: (_, s) => times(s.demand_ratio), about: () => "of what can be served" },
 ];
@@ -27,6 +27,12 @@ const tiles = [
 function mostly(reasons) {
   const [most, n] = Object.entries(reasons ?? {}).filter(([name]) => !left.has(name)).reduce((a, b) => (b[1] > a[1] ? b : a), ["", 0]);
   return n > 0 ? "mostly " + reason(most) : "nobody";
+}
+
+// instead is what observe mode would have refused.
+function instead(shadow) {
+  const would = Object.entries(shadow ?? {}).reduce((sum, [name, n]) => (left.has(name) ? sum : sum + n), 0);
+  return `only observed: ${perSecond(would)} would be`;
 }
 
 function against(v, s) {

@@ -46,3 +46,17 @@ export const name = (text) => (text === "" ? "(no name)" : text);
 export function announce(text) {
   say(byID("status"), text);
 }
+
+// A Steady announces a text that has come to stay: not each tick, and not the numbers in it. What
+// changes all the time is not said at all.
+export class Steady {
+  hear(subject, text) {
+    const bare = subject + "\n" + text.replace(/[\d.,]+/g, "#");
+    this.times = bare === this.bare ? this.times + 1 : 0;
+    this.bare = bare;
+    if (this.times < steady || bare === this.said) return;
+    this.said = bare;
+    announce(text);
+  }
+}
+const steady = 3; // ticks after the one that brought it

@@ -4,7 +4,7 @@
 import { Classes, chosen } from "./classes.js";
 import { Demo } from "./demo.js";
 import { Detail } from "./detail.js";
-import { announce, byID, name, say } from "./dom.js";
+import { announce, byID, name, say, Steady } from "./dom.js";
 import { Observe } from "./observe.js";
 import { Past } from "./past.js";
 import { showProcess } from "./process.js";
@@ -13,6 +13,7 @@ import { clock } from "./units.js";
 
 const past = new Past();
 const classes = new Classes(), detail = new Detail(), observe = new Observe(), demo = new Demo();
+const heard = new Steady();
 let tick = null; // the latest
 let due = false; // a frame was asked for
 
@@ -40,24 +41,11 @@ function show() {
   if (item) {
     detail.show(item, past);
     observe.show(item);
-    listen(item.view);
+    heard.hear(item.view.name, `${name(item.view.name)}: ${item.view.explanation.state}`);
   }
   showProcess(tick.state);
   // What a test waits for, and the answer to "how old is this".
   document.body.dataset.tick = tick.number;
-}
-
-// listen says a state that has come to stay to who does not see it: not each tick, and not the
-// numbers in it. What changes twice a second is not said at all.
-const steady = 3; // ticks
-const heard = { limiter: "", state: "", at: 0, said: "" };
-function listen(view) {
-  const state = view.explanation.state.replace(/[\d.,]+/g, "#");
-  if (heard.limiter !== view.name || heard.state !== state) Object.assign(heard, { limiter: view.name, state, at: tick.number });
-  const whole = view.name + "\n" + state;
-  if (tick.number - heard.at < steady || heard.said === whole) return;
-  heard.said = whole;
-  announce(`${name(view.name)}: ${view.explanation.state}`);
 }
 
 const link = byID("link");
@@ -93,6 +81,14 @@ new Stream("/api/v1/events", {
 addEventListener("hashchange", () => {
   if (!tick) return;
   show();
-  // Whoever chose a class with the keyboard wants to read it next.
   announce(`Showing ${byID("class-name").textContent}`);
+  // On a small screen, or below a long table, what was chosen is not in sight.
+  const title = byID("class-name"), { top } = title.getBoundingClientRect();
+  if (top < 0 || top > 0.7 * innerHeight) title.scrollIntoView();
+});
+
+// The address is the class that is shown, and a jump within the page must not change it.
+byID("skip").addEventListener("click", (e) => {
+  e.preventDefault();
+  byID("detail").focus();
 });
