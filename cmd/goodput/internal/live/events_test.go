@@ -21,8 +21,8 @@ import (
 func TestAStreamOutlivesTheServersTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim := named("a")
-		lims := []*goodput.Limiter{lim}
-		w := start(t, &lims, nil)
+		lims := those(lim)
+		w := start(t, lims, nil)
 		time.Sleep(2*time.Second + interval/2)
 		v := w.watch(t, "")
 		defer v.leave()
@@ -55,8 +55,8 @@ func TestAStreamOutlivesTheServersTimeouts(t *testing.T) {
 // taken too long. Who left meanwhile may come again, and has the whole past.
 func TestASlowViewerIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lims := []*goodput.Limiter{named("a")}
-		w := start(t, &lims, nil)
+		lims := those(named("a"))
+		w := start(t, lims, nil)
 		began := time.Now()
 		slow := w.watch(t, "") // its history waits in the pipe
 		slow.history()
@@ -65,12 +65,6 @@ func TestASlowViewerIsCutOff(t *testing.T) {
 		defer fast.leave()
 		fast.history()
 		fast.tick()
-		viewers := func() int {
-			synctest.Wait()
-			w.hub.mu.Lock()
-			defer w.hub.mu.Unlock()
-			return len(w.hub.viewers)
-		}
 		for i := range 20 {
 			is := fast.tick()
 			if is.Number != uint64(i+2) || time.Since(began) != time.Duration(i+1)*time.Second || is.Time.Sub(began) != time.Duration(i+1)*time.Second {
@@ -81,7 +75,7 @@ func TestASlowViewerIsCutOff(t *testing.T) {
 			if i+1 > 1+behind {
 				want = 1
 			}
-			if got := viewers(); got != want {
+			if got := w.viewers(); got != want {
 				t.Fatalf("at tick %d: %d viewers, want %d", is.Number, got, want)
 			}
 		}
@@ -106,8 +100,8 @@ func TestASlowViewerIsCutOff(t *testing.T) {
 // A history that is read slowly is no reason to be cut off: ticks begin when it is over.
 func TestAHistoryMayTakeItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lims := []*goodput.Limiter{named("a")}
-		w := start(t, &lims, nil)
+		lims := those(named("a"))
+		w := start(t, lims, nil)
 		time.Sleep(5*time.Minute + interval/2) // 10 KB of history: more than the client reads ahead
 		v := w.watch(t, "")
 		defer v.leave()
@@ -123,8 +117,7 @@ func TestAHistoryMayTakeItsTime(t *testing.T) {
 		never := w.watch(t, "")
 		defer never.leave()
 		time.Sleep(historyTimeout + interval)
-		synctest.Wait()
-		if n := len(w.hub.viewers); n != 0 { // v has been cut off by now too
+		if n := w.viewers(); n != 0 { // v has been cut off by now too
 			t.Errorf("%d viewers: one has read nothing of its history for 31 s", n)
 		}
 	})
@@ -134,12 +127,12 @@ func TestAHistoryMayTakeItsTime(t *testing.T) {
 // and when they have left nothing is: a bubble whose goroutines do not end fails.
 func TestAHundredViewers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lims := []*goodput.Limiter{named("a"), named("b")}
-		w := start(t, &lims, nil)
+		lims := those(named("a"), named("b"))
+		w := start(t, lims, nil)
 		for range 2 {
 			time.Sleep(5 * time.Second)
 			synctest.Wait()
-			states := w.states
+			states := w.states.Load()
 			var all []*watcher
 			refused := 0
 			for i := range 100 {
@@ -174,21 +167,20 @@ func TestAHundredViewers(t *testing.T) {
 					}
 				}
 			}
-			if got := w.states - states; got != 3*2 { // of all and of b alone
+			if got := w.states.Load() - states; got != 3*2 { // of all and of b alone
 				t.Errorf("the state was asked for %d times in 3 ticks", got)
 			}
 			for _, v := range all {
 				v.leave()
 			}
-			synctest.Wait()
-			if len(w.hub.viewers) != 0 {
-				t.Errorf("%d viewers are left", len(w.hub.viewers))
+			if n := w.viewers(); n != 0 {
+				t.Errorf("%d viewers are left", n)
 			}
 		}
-		states := w.states
+		states := w.states.Load()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if w.states != states {
+		if w.states.Load() != states {
 			t.Error("ticks are encoded for nobody")
 		}
 	})
@@ -202,8 +194,8 @@ func TestShutdownEndsTheStreams(t *testing.T) {
 		"hub":    func(w *world) error { w.stop(); <-w.ended; return nil },
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			lims := []*goodput.Limiter{named("a")}
-			w := start(t, &lims, nil)
+			lims := those(named("a"))
+			w := start(t, lims, nil)
 			v, unread := w.watch(t, ""), w.watch(t, "")
 			defer v.leave()
 			defer unread.leave()
@@ -239,11 +231,11 @@ func TestWhatCannotBeWatched(t *testing.T) {
 			h.ServeHTTP(rec, httptest.NewRequest(method, path, nil))
 			return rec.Code, strings.TrimSpace(rec.Body.String())
 		}
-		lims := []*goodput.Limiter{named("a")}
+		lims := those(named("a"))
 		if code, says := ask(New(Config{}), "GET", "/"); code != 503 || says != errStarting.Error() {
 			t.Errorf("before the first tick: %d %s", code, says)
 		}
-		w := start(t, &lims, nil)
+		w := start(t, lims, nil)
 		if code, says := ask(w.hub, "GET", "/?limiter=nobody"); code != 404 || says != errUnknown.Error() {
 			t.Errorf("no such limiter: %d %s", code, says)
 		}
@@ -253,8 +245,8 @@ func TestWhatCannotBeWatched(t *testing.T) {
 		if code, says := ask(w.hub, "HEAD", "/?limiter=a"); code != 200 || says != "" {
 			t.Errorf("HEAD: %d %s", code, says)
 		}
-		if len(w.hub.viewers) != 0 {
-			t.Errorf("%d viewers are left", len(w.hub.viewers))
+		if n := w.viewers(); n != 0 {
+			t.Errorf("%d viewers are left", n)
 		}
 	})
 }
@@ -264,8 +256,8 @@ func TestWhatCannotBeWatched(t *testing.T) {
 func TestALimiterThatGoesAndComes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := named("a"), named("b")
-		lims := []*goodput.Limiter{a, b}
-		w := start(t, &lims, nil)
+		lims := those(a, b)
+		w := start(t, lims, nil)
 		v := w.watch(t, "")
 		defer v.leave()
 		v.history()
@@ -296,11 +288,11 @@ func TestALimiterThatGoesAndComes(t *testing.T) {
 		if is := tick("a", "b"); is.Limiters[1].Rates.Offered != 50 || is.Limiters[1].Latency.Count != 50 {
 			t.Errorf("%+v", is.Limiters[1])
 		}
-		lims = lims[:1]
+		lims.Store(&[]*goodput.Limiter{a})
 		tick("a")
 		tick("a")
 		b = named("b")
-		lims = []*goodput.Limiter{a, b}
+		lims.Store(&[]*goodput.Limiter{a, b})
 		go serve(t, b, time.Millisecond)
 		if is := tick("a", "b"); is.Limiters[1].Rates.Offered != 0 || is.Limiters[1].Latency != nil || is.Limiters[1].WindowSeconds != 0 {
 			t.Errorf("when it comes: %+v", is.Limiters[1])
@@ -308,9 +300,6 @@ func TestALimiterThatGoesAndComes(t *testing.T) {
 		go serve(t, b, time.Millisecond)
 		if is := tick("a", "b"); is.Limiters[1].Rates.Offered != 1 || is.Limiters[1].Latency.Count != 1 || is.Limiters[1].WindowSeconds != 1 {
 			t.Errorf("then: %+v", is.Limiters[1])
-		}
-		if len(w.hub.tracks) != 2 {
-			t.Errorf("%d limiters are remembered", len(w.hub.tracks))
 		}
 		again := w.watch(t, "")
 		defer again.leave()
@@ -326,6 +315,11 @@ func TestALimiterThatGoesAndComes(t *testing.T) {
 		if !slices.Equal(got, []float64{0, 50, -1, -1, 0, 1}) {
 			t.Errorf("the past of b: %v", got)
 		}
+		w.stop()
+		<-w.ended
+		if len(w.hub.tracks) != 2 {
+			t.Errorf("%d limiters are remembered", len(w.hub.tracks))
+		}
 	})
 }
 
@@ -340,8 +334,8 @@ func TestTheSceneOfADemo(t *testing.T) {
 			Note    string   `json:"note"`
 		}
 		asked := 0
-		lims := []*goodput.Limiter{named("a")}
-		w := start(t, &lims, func() any {
+		lims := those(named("a"))
+		w := start(t, lims, func() any {
 			asked++
 			switch asked {
 			case 1:

@@ -36,7 +36,7 @@ const (
 
 // A window has the quantiles of a limiter over the last 10 s. The histograms of a limiter are
 // of all that ever was; those of two ticks differ by what happened in between. It keeps what
-// they were at the last ticks: marks x quantities x hist.N counts of 4 bytes are 38 KB.
+// they were at the last ticks: 12 marks x 3 quantities x 298 buckets x 4 bytes are 43 KB.
 type window struct {
 	ring [marks]mark
 	n    int // ever

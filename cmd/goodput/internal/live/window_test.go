@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/internal/hist"
 )
 
 var epoch = time.Unix(1e9, 0)
@@ -66,8 +67,8 @@ func TestOldValuesAreGoneAfterOneWindow(t *testing.T) {
 func TestAnIdleWindowIsNull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim := named("a")
-		lims := []*goodput.Limiter{lim}
-		w := start(t, &lims, nil)
+		lims := those(lim)
+		w := start(t, lims, nil)
 		time.Sleep(10*time.Minute + interval/2)
 		v := w.watch(t, "")
 		defer v.leave()
@@ -99,17 +100,18 @@ func TestAnIdleWindowIsNull(t *testing.T) {
 	})
 }
 
-// C128: 9, 11, 40 and 300 s are told apart, and what is beyond the last bucket, of 4096 s, is
-// flagged as more than the number.
+// C128: 9, 11, 40 and 300 s are told apart, and what is beyond the last bound is flagged as
+// more than the number.
 func TestLongOnesAreToldApart(t *testing.T) {
+	last := time.Duration(hist.Bound(hist.N-2)) * time.Second
 	for took, over := range map[time.Duration]bool{
 		9 * time.Second: false, 11 * time.Second: false, 40 * time.Second: false, 300 * time.Second: false,
-		4096 * time.Second: false, 4097 * time.Second: true, 1000 * time.Hour: true,
+		last: false, last + time.Second: true, 100 * last: true,
 	} {
 		l := lengths{now: epoch}
 		l.tick(0)
 		_, q := l.tick(time.Second, took)
-		want := min(took.Seconds(), 4096)
+		want := min(took, last).Seconds()
 		if q == nil || q.P99 < want/1.1 || q.P99 > want*1.1 || q.Over != over {
 			t.Errorf("%v: %+v, want over %v", took, q, over)
 		}
@@ -118,7 +120,7 @@ func TestLongOnesAreToldApart(t *testing.T) {
 	for n, over := range map[int]bool{1: false, 2: true} {
 		l := lengths{now: epoch}
 		l.tick(0)
-		if _, q := l.tick(time.Second, append(slices.Repeat([]time.Duration{time.Second}, 100-n), slices.Repeat([]time.Duration{time.Hour * 2}, n)...)...); q.Over != over {
+		if _, q := l.tick(time.Second, append(slices.Repeat([]time.Duration{time.Second}, 100-n), slices.Repeat([]time.Duration{2 * last}, n)...)...); q.Over != over {
 			t.Errorf("%d of 100: %+v", n, q)
 		}
 	}

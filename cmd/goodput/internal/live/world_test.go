@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,20 +40,30 @@ type world struct {
 	hub    *Hub
 	server *http.Server
 	client *http.Client
-	states int // how often the state was asked for
+	states atomic.Int64 // how often the state was asked for
 	stop   context.CancelFunc
 	ended  chan struct{} // the hub runs no more
 }
 
-// start runs a hub. Its limiters are what lims points to, which a test may exchange between
-// ticks.
-func start(t *testing.T, lims *[]*goodput.Limiter, scene func() any) *world {
+// limiters are those of a hub, which a test may exchange between ticks.
+type limiters struct {
+	atomic.Pointer[[]*goodput.Limiter]
+}
+
+func those(lims ...*goodput.Limiter) *limiters {
+	l := &limiters{}
+	l.Store(&lims)
+	return l
+}
+
+// start runs a hub.
+func start(t *testing.T, lims *limiters, scene func() any) *world {
 	t.Helper()
 	w := &world{ended: make(chan struct{})}
 	w.hub = New(Config{
-		Limiters: func() []*goodput.Limiter { return *lims },
+		Limiters: func() []*goodput.Limiter { return *lims.Load() },
 		State: func(snaps []Snapshot) any {
-			w.states++
+			w.states.Add(1)
 			names := []string{}
 			arrivals := []uint64{}
 			for _, s := range snaps {
@@ -85,6 +96,14 @@ func start(t *testing.T, lims *[]*goodput.Limiter, scene func() any) *world {
 	})
 	synctest.Wait()
 	return w
+}
+
+// viewers returns how many there are when nothing moves.
+func (w *world) viewers() int {
+	synctest.Wait()
+	w.hub.mu.Lock()
+	defer w.hub.mu.Unlock()
+	return len(w.hub.viewers)
 }
 
 // A watcher reads a stream.
