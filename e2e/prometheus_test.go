@@ -268,7 +268,7 @@ func namesExist(t *testing.T, prom *rig.Prometheus) {
 		}
 	}
 	for name, page := range runbooks(t) {
-		sources[name] = strings.Join(quoted.FindAllString(page, -1), "\n")
+		sources[name+".md"] = strings.Join(quoted.FindAllString(page, -1), "\n")
 	}
 	for _, file := range []string{"hpa.yaml", "keda.yaml"} {
 		sources[file] = regexp.MustCompile(`(?m)^\s*#.*as:.*$`).ReplaceAllString(string(text(t, "../deploy/prometheus/"+file)), "")
