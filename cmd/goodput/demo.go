@@ -31,7 +31,7 @@ type demoCmd struct {
 	Load     float64      `placeholder:"FACTOR" default:"3" help:"Load to offer, as a multiple of what the service can do: 0.1 to 20 (${default}). With --web what it begins with: 0 to 10 (0.8)."`
 	Duration flags.Span   `placeholder:"DURATION" default:"20s" help:"How long each of the two runs is: 1s to 5m (${default})."`
 	Seed     uint64       `placeholder:"N" default:"1" help:"Seed of arrivals and service times; the same seed is the same load (${default})."`
-	Limit    policy.Limit `placeholder:"LIMIT" default:"60" help:"Requests that run at once behind the limiter; the service has 60 slots (${default}), with --web 10 (10). With auto the limiter finds that by itself, and has 5s of the load to begin with, which are not counted."`
+	Limit    policy.Limit `placeholder:"LIMIT" default:"60" help:"Requests that run at once behind the limiter; the service has 60 slots (${default}). With auto the limiter finds that by itself, and has 5s of the load to begin with, which are not counted. With --web the service has 10 slots, and this is 10."`
 	Format   string       `placeholder:"FORMAT" enum:"text,json" default:"text" help:"Result as text or json (${default})."`
 
 	Web    bool          `help:"Show it live in a browser instead, with a slider for the load and a switch for the protection, until Ctrl-C."`

@@ -20,24 +20,41 @@ import (
 // there. With two threads a core there is another one to run them: 1.9 ms late
 // instead of 3.6 ms, and beside a busy neighbour 15 ms instead of 170 ms.
 func tune() (undo func()) {
+	return settings(
+		setting{"GOGC", func() func() {
+			old := debug.SetGCPercent(1600)
+			return func() { debug.SetGCPercent(old) }
+		}},
+		setting{"GOMEMLIMIT", func() func() {
+			old := debug.SetMemoryLimit(640 << 20)
+			return func() { debug.SetMemoryLimit(old) }
+		}},
+		threads,
+	)
+}
+
+// tuneLive is for the live demo, whose load is a sixth and which shares a machine with a browser
+// for as long as somebody watches: threads, and no memory.
+func tuneLive() (undo func()) { return settings(threads) }
+
+var threads = setting{"GOMAXPROCS", func() func() {
+	runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))
+	return runtime.SetDefaultGOMAXPROCS
+}}
+
+// A setting is what is set up, unless the environment has the variable.
+type setting struct {
+	variable string
+	apply    func() (undo func())
+}
+
+func settings(all ...setting) (undo func()) {
 	var undos []func()
-	set := func(variable string, apply func() (undo func())) {
-		if os.Getenv(variable) == "" {
-			undos = append(undos, apply())
+	for _, s := range all {
+		if os.Getenv(s.variable) == "" {
+			undos = append(undos, s.apply())
 		}
 	}
-	set("GOGC", func() func() {
-		old := debug.SetGCPercent(1600)
-		return func() { debug.SetGCPercent(old) }
-	})
-	set("GOMEMLIMIT", func() func() {
-		old := debug.SetMemoryLimit(640 << 20)
-		return func() { debug.SetMemoryLimit(old) }
-	})
-	set("GOMAXPROCS", func() func() {
-		runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))
-		return runtime.SetDefaultGOMAXPROCS
-	})
 	return func() {
 		for _, undo := range undos {
 			undo()

@@ -71,7 +71,7 @@ func Start(ctx context.Context, c WebConfig) (web *Web, err error) {
 	var ways [2]load.Send
 	w.crowd = newCrowd(ctx, w.backend.Capacity(), c.Seed, [2]load.Send{})
 	w.backend.Begun = w.crowd.beginRequest
-	w.stop = append(w.stop, cancel)
+	w.stop = append(w.stop, cancel, tuneLive())
 
 	direct, closeBackend, err := serve(backendServer(w.backend))
 	if err != nil {

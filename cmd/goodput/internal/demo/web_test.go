@@ -265,7 +265,7 @@ func TestControls(t *testing.T) {
 // wall clock: it waits for what a network brings, as long as it must, and judges no duration.
 func TestTheLiveDemoEndsWithoutLeftovers(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
-	before := runtime.NumGoroutine()
+	before, procs := runtime.NumGoroutine(), runtime.GOMAXPROCS(0)
 	w, err := Start(t.Context(), WebConfig{Load: 2, Seed: 1, Protect: func(u *url.URL) (*http.Server, error) {
 		return protect(u, goodput.New(goodput.Config{Limit: limit.Fixed(WebSlots), Objective: WebObjective}))
 	}})
@@ -303,4 +303,7 @@ func TestTheLiveDemoEndsWithoutLeftovers(t *testing.T) {
 		t.Errorf("without a proxy: %v", err)
 	}
 	until("no goroutine is left of one that could not be had", func() bool { return runtime.NumGoroutine() <= before })
+	if now := runtime.GOMAXPROCS(0); now != procs {
+		t.Errorf("GOMAXPROCS is %d, and was %d", now, procs)
+	}
 }
