@@ -69,7 +69,7 @@ func TestEveryNumberIsFinite(t *testing.T) {
 	now := epoch
 	var past []*point
 	for range 500 {
-		s := Snapshot{at: now}
+		s := &Snapshot{at: now}
 		scramble(r, reflect.ValueOf(&s.Stats).Elem())
 		for range r.IntN(3) {
 			var tenant goodput.TenantState

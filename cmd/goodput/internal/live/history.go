@@ -93,8 +93,12 @@ type point struct {
 	scene map[string]float32
 }
 
-// row returns that of a limiter; nil: there was no such limiter.
-func (p *point) row(name string) *row {
+// row returns that of a limiter, which is the one of number i as long as there was no reload;
+// nil: there was no such limiter.
+func (p *point) row(name string, i int) *row {
+	if i < len(p.names) && p.names[i] == name {
+		return &p.rows[i]
+	}
 	for i, n := range p.names {
 		if n == name {
 			return &p.rows[i]
@@ -109,13 +113,19 @@ func historyOf(past []*point, names []string) History {
 	for i, p := range past {
 		h.Times[i] = float64(p.at.UnixMilli()) / 1000
 	}
-	for _, name := range names {
-		s := Series{}
+	for number, name := range names {
+		var all [columns]Column
 		for i, p := range past {
-			if r := p.row(name); r != nil {
+			if r := p.row(name, number); r != nil {
 				for c, v := range r {
-					s.set(columnNames[c], i, len(past), v)
+					all[c].set(i, len(past), v)
 				}
+			}
+		}
+		s := Series{}
+		for c, column := range all {
+			if column != nil {
+				s[columnNames[c]] = column
 			}
 		}
 		h.Limiters[name] = s
@@ -125,26 +135,26 @@ func historyOf(past []*point, names []string) History {
 			if h.Demo == nil {
 				h.Demo = Series{}
 			}
-			h.Demo.set(name, i, len(past), v)
+			c := h.Demo[name]
+			c.set(i, len(past), v)
+			h.Demo[name] = c
 		}
 	}
 	return h
 }
 
 // set writes a number into a column of a length, which is there from its first number on.
-func (s Series) set(column string, i, length int, v float32) {
-	if math.IsNaN(float64(v)) {
+func (c *Column) set(i, length int, v float32) {
+	if v != v { // NaN
 		return
 	}
-	c := s[column]
-	if c == nil {
-		c = make(Column, length)
-		for j := range c {
-			c[j] = none
+	if *c == nil {
+		*c = make(Column, length)
+		for j := range *c {
+			(*c)[j] = none
 		}
-		s[column] = c
 	}
-	c[i] = v
+	(*c)[i] = v
 }
 
 // A Column is numbers, of which a NaN or an infinite one is null in JSON.

@@ -105,15 +105,17 @@ func (h *Hub) sample(now time.Time) (*frame, *point) {
 	h.at = now
 	p := &point{at: now}
 	tracks := map[*goodput.Limiter]*track{}
-	for _, lim := range h.cfg.Limiters() {
+	lims := h.cfg.Limiters()
+	f.snaps = make([]Snapshot, len(lims)) // of some 30 KB each: they stay where they are
+	for i, lim := range lims {
 		t := h.tracks[lim]
 		if t == nil {
 			t = &track{}
 		}
 		tracks[lim] = t
-		s := Take(lim)
+		s := &f.snaps[i]
+		*s = Take(lim)
 		v := t.follow(s)
-		f.snaps = append(f.snaps, s)
 		f.tick.Limiters = append(f.tick.Limiters, v)
 		if len(p.rows) < maxKept {
 			p.names = append(p.names, v.Name)

@@ -44,15 +44,15 @@ func Take(l *goodput.Limiter) Snapshot {
 
 // A track is what is remembered of a limiter from one tick to the next.
 type track struct {
-	last   Snapshot
+	last   *Snapshot // nil: this is the first
 	window window
 }
 
 // follow returns what a tick says of the limiter in the snapshot s, but for the explanation.
 // Without a last snapshot the rates are 0: what happened is known, and not in which time.
-func (t *track) follow(s Snapshot) View {
+func (t *track) follow(s *Snapshot) View {
 	was := t.last
-	if was.at.IsZero() {
+	if was == nil {
 		was = s
 	}
 	elapsed := s.at.Sub(was.at)
