@@ -78,6 +78,7 @@ soak: ## the long runs: a minute of stress under the race detector, of each fuzz
 	GOODPUT_STRESS=58s go test -race -count=1 -timeout 10m $(V) -run 'Chaos|ReloadsUnder|DuringEarly' ./cmd/goodput/internal/proxy
 	GOODPUT_STRESS=36s go test -count=1 -timeout 10m $(V) -run HealthyEndpoint ./cmd/goodput/internal/proxy
 	GOODPUT_MILLION=1 go test -count=1 -timeout 20m $(V) -run 'NothingIsLeft|Storm|TransportLeavesNothing' ./goodputsql ./pool ./goodputhttp
+	GOODPUT_MILLION=1 go test -count=1 $(V) -run LabelsAreBounded ./cmd/goodput
 	$(MAKE) fuzz FUZZTIME=60s
 	E2E_LONG=1 $(MAKE) e2e
 
@@ -107,7 +108,7 @@ bench: ## beside the rivals: PASSES=6 interleaved passes, benchstat, ratios (4 m
 	bench/run.sh
 
 bench-once: ## that every benchmark still runs
-	go test -run '^$$' -bench . -benchtime 10x ./internal/sim ./internal/theory ./cmd/goodput/internal/accesslog
+	go test -run '^$$' -bench . -benchtime 10x ./internal/sim ./internal/theory ./goodputprom ./cmd/goodput/internal/accesslog
 	cd bench && GOWORK=off go test ./... && GOWORK=off go test -run '^$$' -bench . -benchtime 10x .
 
 e2e: ## real services on loopback: says what it installs from Debian, and starts, before it does

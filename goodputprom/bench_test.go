@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,5 +91,56 @@ func BenchmarkStats(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		lim.Stats()
+	}
+}
+
+// What scrapes cost those who are admitted meanwhile, by the same limiter: one scrape after the
+// other, without the 15 seconds that a Prometheus leaves between. "longest" is of all
+// admissions, in ns; the scheduler, which takes a core away for milliseconds, is in both.
+func BenchmarkAdmission(b *testing.B) {
+	for _, c := range []struct {
+		name   string
+		scrape func(*goodput.Limiter) func()
+	}{
+		{"alone", nil},
+		{"beside Stats", func(l *goodput.Limiter) func() { return func() { l.Stats() } }},
+		{"beside scrapes", func(l *goodput.Limiter) func() {
+			registry := prometheus.NewRegistry()
+			registry.MustRegister(New(l))
+			return func() { registry.Gather() }
+		}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			lim := busy(1)[0]
+			var over atomic.Bool
+			var scrapes atomic.Int64
+			var done sync.WaitGroup
+			if c.scrape != nil {
+				scrape := c.scrape(lim)
+				done.Go(func() {
+					for !over.Load() {
+						scrape()
+						scrapes.Add(1)
+					}
+				})
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), time.Hour) // so that each is timed, and some meet the lock
+			defer cancel()
+			var longest time.Duration
+			b.ReportAllocs()
+			for b.Loop() {
+				began := time.Now()
+				slot, err := lim.Acquire(ctx)
+				if err != nil {
+					b.Fatal(err)
+				}
+				slot.Release()
+				longest = max(longest, time.Since(began))
+			}
+			b.ReportMetric(float64(longest), "longest")
+			b.ReportMetric(float64(scrapes.Load())/b.Elapsed().Seconds(), "scrapes/s")
+			over.Store(true)
+			done.Wait()
+		})
 	}
 }

@@ -3,6 +3,7 @@ package goodputprom
 import (
 	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/goodput/goodput"
@@ -54,24 +55,26 @@ type bound struct {
 	part    float64 // of that bucket, below the bound
 }
 
-// classic are the ends of the classic buckets: those of OpenTelemetry's HTTP
-// durations, two finer ones below, and coarse ones above for long objectives.
-var classic = func() (all []bound) {
-	for _, seconds := range []float64{
-		0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
-		30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 24 * 3600,
-	} {
-		b := bound{seconds: seconds}
-		for hist.Bound(b.within) <= seconds {
-			b.within++
+// boundsOf finds the ends of classic buckets among ours.
+func boundsOf(seconds []float64) []bound {
+	all := make([]bound, len(seconds))
+	for i, end := range seconds {
+		b := bound{seconds: end}
+		b.within = sort.Search(hist.N-1, func(i int) bool { return hist.Bound(i) > end })
+		if b.within > 0 && b.within < hist.N-1 { // the first has no beginning, and the last no end
+			b.part = math.Log2(end/hist.Bound(b.within-1)) * (1 << schema)
 		}
-		if b.within < hist.N-1 { // the last one has no end
-			b.part = math.Log2(seconds/hist.Bound(b.within-1)) * (1 << schema)
-		}
-		all = append(all, b)
+		all[i] = b
 	}
 	return all
-}()
+}
+
+// classic are the classic buckets of limiters: those of OpenTelemetry's HTTP
+// durations, two finer ones below, and coarse ones above for long objectives.
+var classic = boundsOf([]float64{
+	0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
+	30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 24 * 3600,
+})
 
 // boundsPast returns the bounds up to 10 s, or to the first one at or past
 // longest: a bucket that ends before the deadline cannot show who missed it.
@@ -91,6 +94,13 @@ type histogram struct {
 	labels []*dto.LabelPair
 	counts *goodput.Histogram
 	bounds []bound
+}
+
+// NewHistogram shows any histogram of package goodput: as a native one, and with classic buckets
+// that end at seconds, which are sorted. It must not change any more; nil is an empty one. labels are
+// the values of those of desc, as in prometheus.MustNewConstMetric.
+func NewHistogram(desc *prometheus.Desc, h *goodput.Histogram, seconds []float64, labels ...string) prometheus.Metric {
+	return &histogram{desc, prometheus.MakeLabelPairs(desc, labels), h, boundsOf(seconds)}
 }
 
 var none goodput.Histogram

@@ -9,6 +9,7 @@ require (
 	github.com/goodput/goodput v0.0.0
 	github.com/goodput/goodput/goodputprom v0.0.0
 	github.com/google/jsonschema-go v0.4.3
+	github.com/klauspost/compress v1.20.1
 	github.com/prometheus/client_golang v1.25.0
 	golang.org/x/net v0.62.0
 	golang.org/x/sys v0.50.0

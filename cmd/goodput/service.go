@@ -274,7 +274,7 @@ func (s *service) lasting() []metrics.Traffic {
 	for _, t := range s.proxy.Traffic() {
 		all = append(all, metrics.Traffic{
 			Class: t.Class, Mode: t.Mode.String(), Requests: t.Requests, Tunnels: t.Tunnels, TunnelsTotal: t.TunnelsTotal,
-			UpgradesRefused: t.UpgradesRefused, CutIdle: t.CutIdle, CutTotal: t.CutTotal,
+			UpgradesRefused: t.UpgradesRefused, CutIdle: t.CutIdle, CutTotal: t.CutTotal, Streamed: &t.Streamed, Tunnelled: &t.Tunnelled,
 		})
 	}
 	return all

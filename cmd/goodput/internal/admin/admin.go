@@ -33,7 +33,6 @@ import (
 	"github.com/goodput/goodput/cmd/goodput/internal/live"
 	"github.com/goodput/goodput/cmd/goodput/internal/metrics"
 	"github.com/goodput/goodput/goodputprom"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // A Phase is where the process is in its life.
@@ -87,7 +86,7 @@ func New(cfg Config) *Admin {
 	registry := metrics.Registry(&goodputprom.Collector{Limiters: cfg.Limiters, Longest: cfg.Longest}, cfg.Proxy)
 	a.mux.HandleFunc("GET /livez", a.live)
 	a.mux.HandleFunc("GET /readyz", a.ready)
-	a.mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	a.mux.Handle("GET /metrics", metrics.Handler(registry))
 	a.mux.HandleFunc("GET /api/v1/state", a.state)
 	a.mux.Handle("GET /api/v1/events", a.events)
 	a.mux.HandleFunc("GET /version", a.version)

@@ -114,7 +114,7 @@ func (p Proxy) Collect(ch chan<- prometheus.Metric) {
 	send(connLimitDesc, prometheus.GaugeValue, float64(p.MaxUpgraded()), "upgraded")
 	p.listeners(send)
 	p.servers(send)
-	p.lasting(send)
+	p.lasting(send, ch)
 	reloads := p.Reloads()
 	send(reloadGoodDesc, prometheus.GaugeValue, truth(reloads.Good))
 	send(reloadTimeDesc, prometheus.GaugeValue, float64(reloads.At.UnixMilli())/1000)

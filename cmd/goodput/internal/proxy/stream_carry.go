@@ -38,6 +38,8 @@ type traffic struct {
 	upgrading       atomic.Int64  // places taken, in whatever mode
 	upgradesRefused atomic.Uint64 // here, beside those that the door refused
 	cut             [endings]atomic.Uint64
+
+	streamed, tunnelled lasted // of those that have ended
 }
 
 // trafficOf returns that of the class of the same name until now, or one of its own.
@@ -59,6 +61,10 @@ type Traffic struct {
 	UpgradesRefused uint64 // for MaxUpgraded
 	CutIdle         uint64 // streams and upgraded connections in which nothing had moved for Idle
 	CutTotal        uint64 // that lasted for Total
+
+	// How long those lasted that have ended: requests of a class of streams or of connections
+	// that were no upgrades, and upgraded connections.
+	Streamed, Tunnelled goodput.Histogram
 }
 
 // Traffic returns the numbers of now, of each class in force.
@@ -70,6 +76,7 @@ func (p *Proxy) Traffic() []Traffic {
 			Class: c.cfg.Name, Mode: c.cfg.Mode, Requests: t.requests.Load(), Tunnels: t.tunnels.Load(),
 			TunnelsTotal: t.tunnelsEver.Load(), UpgradesRefused: t.upgradesRefused.Load() + c.door.Stats().UpgradedRefused,
 			CutIdle: t.cut[idled].Load(), CutTotal: t.cut[expired].Load(),
+			Streamed: t.streamed.counts(), Tunnelled: t.tunnelled.counts(),
 		})
 	}
 	return all
@@ -99,6 +106,7 @@ func (c *carrier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		c.next.ServeHTTP(u, r)
 	case c.cfg.Mode != config.Request:
+		defer c.traffic.streamed.since(time.Now())
 		c.carry(w, r)
 	default:
 		c.next.ServeHTTP(w, r)

@@ -27,6 +27,7 @@ type tunnel struct {
 	counts   *traffic
 	limits   limits
 	early    []byte // what the client had sent before the upgrade was answered
+	began    time.Time
 
 	webSocket bool
 	opened    atomic.Bool // the answer to the upgrade is out: frames may follow
@@ -151,6 +152,7 @@ func (t *tunnel) Close() error {
 		t.limits.stop()
 		t.of.remove(t)
 		t.counts.tunnels.Add(-1)
+		t.counts.tunnelled.since(t.began)
 	})
 	return err
 }
@@ -177,7 +179,7 @@ func (w *upgradable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	c := w.carrier
 	t := &tunnel{
-		Conn: conn, of: c.tunnels, counts: c.traffic,
+		Conn: conn, of: c.tunnels, counts: c.traffic, began: time.Now(),
 		webSocket: strings.EqualFold(w.r.Header.Get("Upgrade"), "websocket"),
 	}
 	t.half, _ = conn.(closeWriter)
