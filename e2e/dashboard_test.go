@@ -77,16 +77,17 @@ func (d *dashboard) start(t *testing.T) {
 	d.Proxy = rig.Serve(t, "serve", "--config", d.policy, "--admin", d.admin, "--log-format", "json")
 }
 
-// load offers three times the capacity of /search, and a little from strangers, for a while.
-func (d *dashboard) load(length time.Duration) (wait func()) {
+// load offers three times the capacity of /search, and a little from strangers, until it is
+// stopped, or for 20 s.
+func (d *dashboard) load() (stop func()) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	var all sync.WaitGroup
 	all.Go(func() {
-		openloop.Run(context.Background(), openloop.Plan{URL: d.URL() + "/search", Rate: 600, Duration: length, Judged: time.Second, Seed: 1})
+		openloop.Run(ctx, openloop.Plan{URL: d.URL() + "/search", Rate: 600, Duration: 20 * time.Second, Judged: time.Second, Seed: 1})
 	})
-	until := time.Now().Add(length)
 	for _, tenant := range strangers {
 		all.Go(func() {
-			for time.Now().Before(until) {
+			for ctx.Err() == nil {
 				req, err := http.NewRequest("GET", d.URL()+"/search", nil)
 				if err != nil {
 					panic(err) // a fixed URL
@@ -100,7 +101,10 @@ func (d *dashboard) load(length time.Duration) (wait func()) {
 			}
 		})
 	}
-	return all.Wait
+	return func() {
+		cancel()
+		all.Wait()
+	}
 }
 
 // visit opens a page of a server in a view. script runs before those of the page.
@@ -198,18 +202,18 @@ func TestDashboard(t *testing.T) {
 func liveDashboard(t *testing.T, browser context.Context) {
 	t.Helper()
 	d := serveWatched(t)
-	loaded := d.load(4 * time.Second)
+	stop := d.load()
 	p := visit(t, browser, "http://"+d.admin+"/", light)
 	p.ticks(3)
-	p.until(3*time.Second, `/^saturated/.test(document.getElementById("state").textContent) && document.querySelectorAll("#refused li").length > 0`)
+	p.until(3*time.Second, `!/^(idle|busy)/.test(document.getElementById("state").textContent) && document.querySelectorAll("#refused li").length > 0`)
 	p.snap("dashboard-light", light)
 	p.drawn(7)
 	p.snap("dashboard-dark", dark)
 	p.snap("dashboard-phone", narrow)
 	strange(p)
+	stop()
 	p.do(chromedp.EmulateViewport(light.width, light.height), prefers("light"))
 	keyboard(p)
-	loaded()
 	atRest(p, d)
 	p.alone()
 	lives(p, d)
