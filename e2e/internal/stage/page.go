@@ -206,6 +206,11 @@ func (p *Page) Goodput() (float64, error) {
 	return v, nil
 }
 
+// Note is what the page says of the load if it was not offered as it should be: "" if it was.
+func (p *Page) Note() (string, error) {
+	return eval[string](p, `document.getElementById("demo-note").textContent`)
+}
+
 // The pictures of the README, by the names that they have there, and the screen that they are taken
 // of. A README is 900 points wide, or so.
 const (
