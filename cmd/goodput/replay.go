@@ -136,7 +136,7 @@ func (c *replayCmd) takePolicy() error {
 // foreign says that a class cannot be read from a log that names none.
 func (c *replayCmd) foreign(sum *accesslog.Summary) error {
 	for i := range sum.Files {
-		if f := sum.Files[i].Format; c.only != "" && c.class == nil && f != accesslog.Trace && f != accesslog.Goodput {
+		if c.only != "" && c.class == nil && !sum.Files[i].Own() {
 			_, err := replay.ParseClass(c.only)
 			return fmt.Errorf("--class %w", err)
 		}

@@ -43,6 +43,7 @@ type serveCmd struct {
 	Finish         flags.Pause     `placeholder:"DURATION" default:"0s" help:"For a service that does not notice when it is hung up on: how long a request whose client has left, or whose deadline has passed, keeps its slot until the service has answered. 0s frees it at once (${default})."`
 	DrainDelay     flags.Pause     `placeholder:"DURATION" default:"0s" help:"After SIGTERM, keep accepting for so long: the time a balancer needs to notice, and a third more, as HTTP/2 is told in the last quarter (${default})."`
 	DrainTimeout   flags.Span      `placeholder:"DURATION" default:"25s" help:"After that, let waiting and running requests end for so long; what is cut then makes the exit code 1. WebSockets are told to go at its beginning, and have 5s to (${default})."`
+	logFiles
 	logFlags
 
 	upstream *url.URL
@@ -51,7 +52,7 @@ type serveCmd struct {
 
 // processFlags are those of serve that are about this process. The others are a policy, and
 // a policy is in one place: in the file, if there is one.
-var processFlags = []string{"config", "admin", "drain-delay", "drain-timeout", "log-level", "log-format", "help"}
+var processFlags = []string{"config", "admin", "drain-delay", "drain-timeout", "access-log", "access-log-query", "record", "record-size", "log-level", "log-format", "help"}
 
 // BeforeApply is called by kong before Validate.
 func (c *serveCmd) BeforeApply(ctx *kong.Context) error {
@@ -90,6 +91,9 @@ Bounds, and where it begins, are written behind the law: with --limit auto:from=
 
 // Validate is called by kong and states what is wrong in one sentence.
 func (c *serveCmd) Validate() error {
+	if err := c.validateLogs(); err != nil {
+		return err
+	}
 	switch {
 	case c.Config != "" && len(c.policy) > 0:
 		return fmt.Errorf("--config and %s: with a file the policy is in the file alone, so that one place says what is in force", strings.Join(c.policy, ", "))

@@ -35,6 +35,7 @@ type service struct {
 	admin     *admin.Admin
 	adminOn   net.Listener // nil if off
 	failed    chan error
+	logs      requestLogs
 	stopWatch context.CancelFunc
 	watched   chan struct{}
 
@@ -86,18 +87,24 @@ func (c *serveCmd) start(log *slog.Logger) (*service, error) {
 			return nil, usage(err)
 		}
 	}
-	p, err := proxy.New(cfg, proxy.Options{Logger: log})
+	logs, err := c.openLogs(os.Stdout, log)
 	if err != nil {
 		return nil, usage(err)
 	}
+	p, err := proxy.New(cfg, logs.options(log))
+	if err != nil {
+		logs.close(log)
+		return nil, usage(err)
+	}
 	s := &service{
-		log: log, path: c.Config, proxy: p, listeners: cfg.Listeners, failed: make(chan error, len(cfg.Listeners)+1),
+		log: log, path: c.Config, proxy: p, logs: logs, listeners: cfg.Listeners, failed: make(chan error, len(cfg.Listeners)+1),
 		reloads: metrics.Reloads{Good: true, At: time.Now()},
 	}
 	s.admin = admin.New(s.shown())
 	if err := s.listen(c.Admin); err != nil {
 		s.closeListeners()
 		p.Close()
+		logs.close(log)
 		return nil, err
 	}
 	if s.adminOn != nil {
@@ -129,7 +136,7 @@ func (s *service) shown() admin.Config {
 			Open: s.proxy.Open, MaxUpgraded: s.proxy.MaxUpgraded,
 			Failures: s.proxy.Failures, Deadlines: s.proxy.Deadlines, Door: s.proxy.Door,
 			Reloads: s.reloaded, Listeners: s.listened, Overflows: listen.Overflows,
-			Servers: s.behind, Traffic: s.lasting,
+			Servers: s.behind, Traffic: s.lasting, Logs: s.logs.numbers,
 		},
 		Policy: func() (source, sum string) { return s.proxy.Config().Source, s.proxy.Config().SHA256 },
 	}
@@ -244,6 +251,9 @@ func (s *service) reload() (note string, err error) {
 // and a SIGTERM is not to wait for a reload.
 func (s *service) hearHangups(hangups <-chan os.Signal) {
 	for range hangups {
+		if s.logs.reopen() && s.path == "" {
+			continue
+		}
 		if s.path == "" {
 			s.log.Warn("SIGHUP: there is no policy file to read again; start with --config to have one")
 			continue
@@ -305,6 +315,7 @@ func (s *service) reloaded() metrics.Reloads {
 func (s *service) close() {
 	s.stopWatch()
 	<-s.watched
+	s.logs.close(s.log)
 }
 
 // addr is where clients connect.

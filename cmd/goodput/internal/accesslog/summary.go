@@ -63,6 +63,9 @@ type File struct {
 	cut        string        // how compressed data ends early
 }
 
+// Own reports whether goodput has written the file.
+func (f *File) Own() bool { return f.Format == Trace || f.Format == Goodput }
+
 // A Note is a reason, how many lines have it, and the first of them.
 type Note struct {
 	Verdict Verdict

@@ -37,6 +37,8 @@ type Proxy struct {
 	Servers func() []Server
 	// Traffic returns what lasts in each class.
 	Traffic func() []Traffic
+	// Logs returns what was written of requests; nil: nobody writes.
+	Logs func() []Log
 	// Reloads returns how the configuration came to be what it is.
 	Reloads func() Reloads
 }
@@ -98,7 +100,7 @@ func (p Proxy) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range append([]*prometheus.Desc{
 		connectionsDesc, connLimitDesc, failuresDesc, shedDesc, sourcesDesc, deadlinesDesc, bodiesDesc, slowDesc, bufferedDesc, heldDesc, upgradesDesc,
 		reloadGoodDesc, reloadTimeDesc, reloadsDesc, restartDesc,
-	}, slices.Concat(listenerDescs, serverDescs, trafficDescs)...) {
+	}, slices.Concat(listenerDescs, serverDescs, trafficDescs, logDescs)...) {
 		ch <- d
 	}
 }
@@ -115,6 +117,7 @@ func (p Proxy) Collect(ch chan<- prometheus.Metric) {
 	p.listeners(send)
 	p.servers(send)
 	p.lasting(send, ch)
+	p.logs(send)
 	reloads := p.Reloads()
 	send(reloadGoodDesc, prometheus.GaugeValue, truth(reloads.Good))
 	send(reloadTimeDesc, prometheus.GaugeValue, float64(reloads.At.UnixMilli())/1000)

@@ -50,6 +50,7 @@ func (p *Proxy) class(cfg *config.Class, t *table, was *class) *class {
 		cfg: cfg, tunnels: &p.tunnels, traffic: trafficOf(was), most: int64(c.maxUpgraded()),
 	}
 	c.door = t.door(c)
+	c.door.Ended = p.told(t, c)
 	if was != nil {
 		c.door.Succeed(was.door)
 	}

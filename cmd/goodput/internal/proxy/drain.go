@@ -65,6 +65,7 @@ func (p *Proxy) goAway() { p.retiring.stage.Store(leaving) }
 // lastAnswer does for the requests that were in flight when Retire was called
 // what ServeHTTP does for those that come later.
 func (p *Proxy) lastAnswer(res *http.Response) error {
+	p.answers(res)
 	if p.retiring.last(res.Request) && res.StatusCode != http.StatusSwitchingProtocols &&
 		res.Request.Context().Value(closingKey{}) == nil {
 		res.Header.Set("Connection", "close")

@@ -36,6 +36,13 @@ type Options struct {
 
 	// NewLimiter makes the limiter of a class. Default goodput.New.
 	NewLimiter func(goodput.Config) *goodput.Limiter
+
+	// Ended is told what became of each request, once, as goodputhttp.Server.Ended is.
+	// Default: nobody is told.
+	Ended func(r *http.Request, e Ended)
+
+	// Servers has Ended know which server has answered, for two allocations a request.
+	Servers bool
 }
 
 // A Proxy is an http.Handler that forwards what its limiters admit. It serves
@@ -44,6 +51,8 @@ type Proxy struct {
 	log        *slog.Logger
 	quiet      *log.Logger // what net/http has to say of single requests
 	newLimiter func(goodput.Config) *goodput.Limiter
+	ended      func(*http.Request, Ended)
+	servers    bool
 
 	reload   sync.Mutex // of Reconfigure
 	now      atomic.Pointer[table]
@@ -56,7 +65,7 @@ type Proxy struct {
 
 // New returns a proxy under cfg, or one sentence about what is wrong with it.
 func New(cfg *config.Config, o Options) (*Proxy, error) {
-	p := &Proxy{log: o.Logger, newLimiter: o.NewLimiter}
+	p := &Proxy{log: o.Logger, newLimiter: o.NewLimiter, ended: o.Ended, servers: o.Servers}
 	if p.log == nil {
 		p.log = slog.Default()
 	}
@@ -107,7 +116,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "goodput: the path is ambiguous: write it without dot segments, empty ones, semicolons and backslashes", http.StatusBadRequest)
 		return
 	}
-	c.door.ServeHTTP(w, r)
+	c.door.ServeHTTP(w, p.asks(r))
 }
 
 // ambiguous reports whether somebody before us may see another end of r than we

@@ -67,7 +67,7 @@ func (s *Survey) Notes(sum *accesslog.Summary, rules []accesslog.Class) []string
 	for i := range sum.Files {
 		f := &sum.Files[i]
 		notes = append(notes, fmt.Sprintf("%s: %s: %s.", f.Name, f.Format, f.Rule))
-		if own := f.Format == accesslog.Trace || f.Format == accesslog.Goodput; own && len(s.classes) > 1 {
+		if f.Own() && len(s.classes) > 1 {
 			notes = append(notes, fmt.Sprintf("%s: the requests of %d classes are played through one limiter, and each had its own: --class NAME plays one of them.", f.Name, len(s.classes)))
 		}
 		if f.Spread > 0 {

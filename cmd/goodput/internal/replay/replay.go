@@ -199,10 +199,16 @@ func (s *Survey) Void(sum *accesslog.Summary) string {
 		day := func(at int64) string { return time.Unix(0, at).UTC().Format(time.DateTime) }
 		return fmt.Sprintf("the first request came at %s and the last at %s, and at most %v can be played: cut the log, or see whether a stamp is wrong",
 			day(s.first), day(s.last), longest)
-	case s.Sampled < s.Drawn:
+	case s.Sampled < s.Drawn && !own(sum):
 		return fmt.Sprintf("%d requests have a service time and %d have none: more would be invented than measured", s.Sampled, s.Drawn)
 	}
 	return ""
+}
+
+// own reports whether goodput has written the log. It refuses without a look at how long
+// something will take, unless sizes say that, so those that it served stand for the others.
+func own(sum *accesslog.Summary) bool {
+	return len(sum.Files) > 0 && !slices.ContainsFunc(sum.Files, func(f accesslog.File) bool { return !f.Own() })
 }
 
 // Run plays the log against each policy of o.
