@@ -4,6 +4,9 @@
 //
 // Everything runs in this process and talks over the loopback interface. The
 // generator is open-loop (package load): its arrivals do not wait for answers.
+//
+// The same live, in the files web*.go: a smaller service whose load and protection are changed while
+// it runs, by whoever looks at the page.
 package demo
 
 import (

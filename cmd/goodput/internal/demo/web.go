@@ -54,7 +54,7 @@ type Controls struct {
 }
 
 // MaxWebLoad is the most that a viewer may offer, as a multiple of the capacity. 10 x 200/s are
-// 2000 requests/s, a fifth of two cores here: a browser needs the rest.
+// 2000 requests/s, a third of one core here, protected or not: a browser needs the rest.
 const MaxWebLoad = 10
 
 // CheckWebLoad returns one sentence about a load that is out of range, or nil.
