@@ -292,6 +292,8 @@ func (l *Limiter) try() (grant, bool) {
 	if admitted {
 		l.rec.admitted++
 		own = l.account(&r, d.Share)
+	} else {
+		l.refusalFor(now, &d, &r)
 	}
 	l.leave(now)
 	return l.settings.Load().grant(&r, now, own), admitted

@@ -44,7 +44,7 @@ type Limiter struct {
 	draining bool                             // nothing is lent any more: newcomers must meet the core
 	drained  chan struct{}                    // closed when nothing waits or runs; nil while nobody drains
 	gone     [admission.Reasons]uint64        // arrivals whose context was cancelled already
-	refusals [admission.Reasons]*Rejection    // shared at the door, each at most a window old
+	refusals [admission.Reasons]*refusalValue // shared at the door, each at most a window old
 	built    [admission.Reasons]time.Duration // when each of them was
 	refused  refused                          // the last of them
 	wait     [waits]hist.Histogram            // Stats.Wait
@@ -203,5 +203,5 @@ func (l *Limiter) Reconfigure(cfg Config) error {
 // adopt makes cfg what the fast path and refusals see.
 func (l *Limiter) adopt(cfg Config) {
 	l.settings.Store(newSettings(cfg))
-	l.refusals = [admission.Reasons]*Rejection{}
+	clear(l.refusals[:])
 }

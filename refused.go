@@ -1,7 +1,6 @@
 package goodput
 
 import (
-	"slices"
 	"time"
 
 	"github.com/goodput/goodput/admission"
@@ -16,54 +15,83 @@ const keptRefusals = 16
 type Refusal struct {
 	*Rejection
 	Ago   time.Duration // since the first of them
-	Count uint64        // how many were told this, those of the same reason in the same window
+	Count uint64        // how many were told this, those of the same reason in the same window; 1 or more
 }
 
-// kept is a Refusal in the ring.
-type kept struct {
-	rejection *Rejection
-	at        time.Duration
-	first     uint64 // the number of the first of them, among all of its reason
+// A refusalValue is a Rejection that callers share, and how many have been told it. Guarded by the lock,
+// but for the Rejection, which is immutable.
+type refusalValue struct {
+	Rejection
+	at    time.Duration // when the first of them was
+	count uint64        // 0: nobody, and it is not in the ring
+
+	// Of the first of them, if it had waited.
+	waited, service time.Duration
 }
 
 // refused is the ring of what callers were told lately. It is written once per reason and
 // window and not per refusal, so that saying no stays cheap. Guarded by the lock.
+//
+// Invariant: while no more than keptRefusals values have been made, their counts add up to
+// Stats.Refusals. One refusal is counted where one is told: by refuse, and nowhere else.
 type refused struct {
-	ring [keptRefusals]kept
+	ring [keptRefusals]*refusalValue
 	n    int // ever
 }
 
-// note keeps r, the number n of its reason.
-func (k *refused) note(now time.Duration, r *Rejection, n uint64) {
-	k.ring[k.n%keptRefusals] = kept{r, now, n}
-	k.n++
+// refuse tells one more caller t, and keeps it if that is the first.
+func (l *Limiter) refuse(now time.Duration, t *refusalValue) *Rejection {
+	if t.count == 0 {
+		k := &l.refused
+		k.ring[k.n%keptRefusals] = t
+		k.n++
+		t.at = now
+	}
+	t.count++
+	return &t.Rejection
 }
 
 // Refused returns what callers were told lately, the latest first: up to 16 values. Each
-// stands for all that were refused for its reason in its window; its numbers are those of
-// the first. Those of observe mode, who would have been refused, are not among them.
+// stands for all that were refused for its reason in its window, or as OverQuota for all that were
+// told the same; its numbers are those of the first of them, and Waited is how long that one had
+// waited. Those of observe mode, who would have been refused, are not among them.
 func (l *Limiter) Refused() []Refusal {
 	now := l.enter()
-	st := l.statsCall(now)
-	all := l.refused.list(now, &st.Refusals, &l.gone)
+	all := l.refused.list(now)
 	l.leave(now)
 	return all
 }
 
-func (k *refused) list(now time.Duration, core, gone *[admission.Reasons]uint64) []Refusal {
-	next := *core // the number of the first that an entry does not stand for
-	for i, n := range gone {
-		next[i] += n
-	}
-	for i := range next {
-		next[i]++
-	}
+func (k *refused) list(now time.Duration) []Refusal {
 	var all []Refusal
 	for i := range min(k.n, keptRefusals) {
-		e := k.ring[(k.n-1-i)%keptRefusals]
-		reason := e.rejection.Reason
-		all = append(all, Refusal{Rejection: e.rejection, Ago: now - e.at, Count: next[reason] - e.first})
-		next[reason] = e.first
+		t := k.ring[(k.n-1-i)%keptRefusals]
+		r := &t.Rejection
+		if t.waited > 0 {
+			r = r.after(t.waited, t.service)
+		}
+		all = append(all, Refusal{Rejection: r, Ago: now - t.at, Count: t.count})
 	}
-	return slices.Clip(all)
+	return all
+}
+
+// capacityRefusals are the reasons for which one is refused because more is asked for than can
+// be served.
+var capacityRefusals = [admission.Reasons]bool{
+	QueueFull: true, BytesFull: true, NoBudget: true, Shed: true, Displaced: true, WaitBound: true, Doomed: true,
+}
+
+// lately reports whether somebody was refused for want of capacity within the given time. A
+// value may be told for a window after it was made.
+func (k *refused) lately(now, within time.Duration) bool {
+	for i := range min(k.n, keptRefusals) {
+		t := k.ring[(k.n-1-i)%keptRefusals]
+		if now-t.at > within {
+			return false
+		}
+		if capacityRefusals[t.Reason] {
+			return true
+		}
+	}
+	return false
 }

@@ -53,7 +53,16 @@ type Rejection struct {
 	// for a second one, which it may have kept itself from getting.
 	Nested bool
 
-	shared bool // there are tenants: what is full may be the part of one
+	of    *settings // in force when it was built; nil for one that no limiter has built
+	asked asked     // by the request that built it
+}
+
+// asked is what a refused request asked for, as far as that decides; zero where it is not known.
+type asked struct {
+	cost    int
+	bytes   int64
+	noWait  bool // it asked for a free slot, and for nothing else
+	waiting int  // units of cost that waited then
 }
 
 // ownQueueFull is the sentence of QueueFull where there are tenants.
@@ -88,7 +97,7 @@ func (r *Rejection) Error() string {
 		fmt.Fprintf(&b, " after %v", short(r.Waited))
 	}
 	sentence := sentences[r.Reason]
-	if r.Reason == QueueFull && r.shared {
+	if r.Reason == QueueFull && r.of != nil && r.of.cfg.Tenants != nil {
 		sentence = ownQueueFull
 	}
 	b.WriteString(": " + sentence)
@@ -163,11 +172,11 @@ func (r *Rejection) Jittered() time.Duration {
 	return time.Duration(low+rand.Int64N((low+1)/2+1)) * time.Second
 }
 
-// after returns a copy for w, who was refused after a wait. What the request that
+// after returns a copy for one who was refused after a wait. What the request that
 // built r was told about itself is left out.
-func (r *Rejection) after(w *waiter) *Rejection {
+func (r *Rejection) after(waited, service time.Duration) *Rejection {
 	own := *r
-	own.Waited, own.Service, own.PredictedWait, own.Remaining = w.waited, w.service, 0, 0
+	own.Waited, own.Service, own.PredictedWait, own.Remaining = waited, service, 0, 0
 	return &own
 }
 
@@ -175,20 +184,20 @@ func (r *Rejection) after(w *waiter) *Rejection {
 // the lock.
 func (l *Limiter) refusalFor(now time.Duration, d *admission.Decision, r *admission.Request) *Rejection {
 	if d.Reason == OverQuota {
-		return l.overQuota(now, d, r)
+		return l.refuse(now, l.overQuota(now, d, r))
 	}
-	return l.refusal(now, d.Reason, d, r.Deadline)
+	return l.refuse(now, l.refusal(now, d.Reason, d, r))
 }
 
-// refusal returns the Rejection that this window shares for reason, made from d
-// and the deadline of the request if there is none yet. The caller holds the lock.
-func (l *Limiter) refusal(now time.Duration, reason Reason, d *admission.Decision, deadline time.Duration) *Rejection {
+// refusal returns the value that this window shares for reason, made from d and
+// the request if there is none yet; both may be nil. The caller holds the lock.
+func (l *Limiter) refusal(now time.Duration, reason Reason, d *admission.Decision, by *admission.Request) *refusalValue {
 	s := l.settings.Load()
 	if r := l.refusals[reason]; r != nil && now-l.built[reason] < s.window {
 		return r
 	}
 	st := l.statsCall(now)
-	r := &Rejection{
+	r := &refusalValue{Rejection: Rejection{
 		Limiter:    s.cfg.Name,
 		Outcome:    reason.Outcome(),
 		Reason:     reason,
@@ -199,19 +208,21 @@ func (l *Limiter) refusal(now time.Duration, reason Reason, d *admission.Decisio
 		Service:    st.Derivation.Service,
 		Derivation: st.Derivation,
 		RetryAfter: l.retryAfterCall(reason),
-		shared:     s.cfg.Tenants != nil,
-	}
+		of:         s,
+	}}
 	if d != nil {
 		r.PredictedWait = d.PredictedWait
 		if d.Service > 0 {
 			r.Service = d.Service
 		}
 	}
-	if deadline != admission.Never {
-		r.Remaining = max(deadline-now, 0)
+	if by != nil {
+		r.asked = asked{cost: max(by.Cost, 1), bytes: by.Bytes, noWait: by.NoWait, waiting: st.WaitingCost}
+		if by.Deadline != admission.Never {
+			r.Remaining = max(by.Deadline-now, 0)
+		}
 	}
 	l.refusals[reason], l.built[reason] = r, now
-	l.refused.note(now, r, max(st.Refusals[reason]+l.gone[reason], 1))
 	return r
 }
 
@@ -221,7 +232,7 @@ func (l *Limiter) refuseGone(ctx context.Context) *Rejection {
 	reason := cancelled(ctx)
 	now := l.enter()
 	l.gone[reason]++
-	r := l.refusal(now, reason, nil, admission.Never)
+	r := l.refuse(now, l.refusal(now, reason, nil, nil))
 	l.leave(now)
 	return r
 }

@@ -22,7 +22,7 @@ type accounts struct {
 // An overQuota is a refusal that others may share.
 type overQuota struct {
 	of      *settings // under which it was built
-	refusal *Rejection
+	refusal *refusalValue
 	built   time.Duration
 }
 
@@ -57,7 +57,7 @@ const quotaSlack = time.Millisecond
 
 // overQuota returns the refusal of r for its quota. What it is told is never shorter
 // than d.RetryAfter, so the newest is kept until it is too long by quotaSlack.
-func (l *Limiter) overQuota(now time.Duration, d *admission.Decision, r *admission.Request) *Rejection {
+func (l *Limiter) overQuota(now time.Duration, d *admission.Decision, r *admission.Request) *refusalValue {
 	s := l.settings.Load()
 	i, quota := s.quotaOf(r.Tenant)
 	last := l.accounts.quotas[i]
@@ -66,7 +66,7 @@ func (l *Limiter) overQuota(now time.Duration, d *admission.Decision, r *admissi
 			return last.refusal
 		}
 	}
-	own := *l.refusal(now, OverQuota, d, r.Deadline)
+	own := refusalValue{Rejection: l.refusal(now, OverQuota, d, r).Rejection}
 	own.RetryAfter, own.Quota = d.RetryAfter, quota
 	if l.accounts.quotas == nil {
 		l.accounts.quotas = map[int]overQuota{}

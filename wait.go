@@ -95,7 +95,10 @@ func (l *Limiter) decide(now time.Duration, w *waiter) {
 			l.wait[WaitRefused].Add(w.waited)
 		}
 		if w.ready != nil {
-			w.refusal = l.refusal(now, reason, nil, admission.Never)
+			t := l.refusal(now, reason, nil, nil)
+			if w.refusal = l.refuse(now, t); t.count == 1 {
+				t.waited, t.service = w.waited, w.service
+			}
 		}
 	}
 	w.decided.Store(true)
@@ -128,7 +131,7 @@ func (l *Limiter) await(ctx context.Context, w *waiter, alarm time.Duration) *Re
 	case w.free != nil:
 		return nil // whether its caller is there or not, as whoever comes while the limiter observes
 	case w.refusal != nil:
-		own := w.refusal.after(w)
+		own := w.refusal.after(w.waited, w.service)
 		own.Nested = l.holds(ctx)
 		return own
 	case ctx.Err() != nil:
@@ -171,7 +174,7 @@ func (l *Limiter) decline(ctx context.Context, w *waiter) *Rejection {
 	}
 	now := l.enter()
 	l.releaseCall(now, admission.End{Cost: w.place.Cost(), Outcome: Abandoned, Share: w.place.Share()})
-	refusal := l.refusal(now, reason, nil, admission.Never)
+	refusal := &l.refusal(now, reason, nil, nil).Rejection // nobody counts it as one: see Rejection
 	l.leave(now)
-	return refusal.after(w)
+	return refusal.after(w.waited, w.service)
 }
