@@ -34,6 +34,11 @@ type witness struct {
 func (w *witness) look(t *testing.T) {
 	s := w.l.Stats()
 	w.looks++
+	now := w.l.enter()
+	if n := w.l.waiting.len(); n > 0 && w.l.observe.Load() {
+		t.Errorf("%d really wait while the limiter observes", n)
+	}
+	w.l.leave(now)
 	for i, part := range []*admission.Stats{&s.Stats, &s.Shadow} {
 		checkCounts(t, Stats{Stats: *part})
 		if part.Running < 0 || part.InUse < part.Running || part.Waiting < 0 || part.WaitingCost < part.Waiting || part.WaitingBytes < 0 || part.Age < 0 {

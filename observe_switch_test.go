@@ -292,3 +292,22 @@ func TestSwitchHoldsTheLaw(t *testing.T) {
 		})
 	}
 }
+
+// Who was at the door just before the switch, and asks the core just after it, is observed.
+func TestSwitchBehindTheDoor(t *testing.T) {
+	l := fixed(1, NoQueue)
+	defer mustAcquire(t, l).Release()
+	r := l.request(context.Background(), Work{})
+	mustObserve(t, l, true)
+	g, refusal := l.slow(context.Background(), &r)
+	if refusal != nil || g.rare.kind != observed {
+		t.Fatalf("%v, %+v", refusal, g.rare)
+	}
+	mustObserve(t, l, false)
+	if _, ok := l.pass(&r); ok { // and the other way round
+		t.Error("it was let pass by a limiter that decides")
+	}
+	slot := Slot{of: owner{l}, start: g.start, due: g.due, rare: g.rare}
+	slot.Release()
+	checkBoth(t, l)
+}

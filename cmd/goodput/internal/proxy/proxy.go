@@ -54,7 +54,8 @@ type Proxy struct {
 	ended      func(*http.Request, Ended)
 	servers    bool
 
-	reload   sync.Mutex // of Reconfigure
+	reload   sync.Mutex        // of Reconfigure and SetObserve
+	turned   map[string]turned // by class: what was said of observe mode; guarded by reload
 	now      atomic.Pointer[table]
 	failures failures
 	sources  sources
@@ -65,7 +66,7 @@ type Proxy struct {
 
 // New returns a proxy under cfg, or one sentence about what is wrong with it.
 func New(cfg *config.Config, o Options) (*Proxy, error) {
-	p := &Proxy{log: o.Logger, newLimiter: o.NewLimiter, ended: o.Ended, servers: o.Servers}
+	p := &Proxy{log: o.Logger, newLimiter: o.NewLimiter, ended: o.Ended, servers: o.Servers, turned: map[string]turned{}}
 	if p.log == nil {
 		p.log = slog.Default()
 	}

@@ -130,7 +130,8 @@ func TestClassesThatHaveGoneAreBounded(t *testing.T) {
 	}
 }
 
-// Whoever has watched long enough turns observe off in the file.
+// Whoever has watched long enough turns observe off in the file. What runs goes on, and takes the
+// slot; the limiter is the same, and no counter falls.
 func TestReloadEndsObserve(t *testing.T) {
 	addr, entered, release := held(t)
 	defer close(release)
@@ -146,10 +147,11 @@ func TestReloadEndsObserve(t *testing.T) {
 	strict.Classes = []config.Class{cfg.Classes[0]}
 	strict.Classes[0].Limiter.Observe = false
 	w.reconfigure(&strict)
-	w.ask(w.h1, "/")
-	<-entered
 	if r := <-w.ask(w.h1, "/"); r.status != http.StatusServiceUnavailable {
 		t.Errorf("beyond the limit of 1: %+v", r)
+	}
+	if s := w.proxy.Limiters()[0].Stats(); s.Arrivals != 3 || s.Running != 2 || s.Outcomes[goodput.Rejected] != 1 || s.Shadow.Arrivals != 2 || s.Observe {
+		t.Errorf("%+v\nshadow %+v", s.Stats, s.Shadow)
 	}
 }
 

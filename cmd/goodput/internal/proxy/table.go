@@ -155,9 +155,13 @@ func (p *Proxy) Reconfigure(cfg *config.Config) error {
 	}
 	for _, c := range t.classes {
 		was := old.find(c.cfg.Name)
-		c.follow(was, func(limits goodput.Config) { c.lim, c.kept = p.limiter(c.cfg, limits, was) })
+		c.follow(was, func(limits goodput.Config) {
+			limits.Observe = p.observes(c)
+			c.lim, c.kept = p.limiter(c.cfg, limits, was)
+		})
 	}
 	t.leave(old)
+	p.keepTurned(t)
 	p.now.Store(t)
 	old.closeBut(t)
 	return nil
@@ -172,11 +176,10 @@ func (t *table) closeBut(other *table) {
 	}
 }
 
-// limiter returns the limiter of a class, which goes on if there was one, unless it was one
-// that refuses and is to be one that does not: their counters cannot be told apart. A class of
+// limiter returns the limiter of a class, which goes on if there was one. A class of
 // connections has none, and keeps the one that it had for when it is of requests again.
 func (p *Proxy) limiter(c *config.Class, limits goodput.Config, was *class) (lim, kept *goodput.Limiter) {
-	if was != nil && was.cfg.Limiter.Observe == c.Limiter.Observe {
+	if was != nil {
 		lim = was.last()
 	}
 	switch {
