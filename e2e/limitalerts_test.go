@@ -31,6 +31,7 @@ compare: [goodput]
 // What GoodputLimitOscillating and GoodputLimitNeverMoves take for a fault is not what the
 // law of ours does when all is well: looking for the capacity.
 func TestLimitAlertsAreNotAboutAuto(t *testing.T) {
+	t.Parallel() // with TestPrometheusSeesTheDemo, which mostly waits
 	program := rig.Program(t)
 	for _, c := range []struct {
 		slots int

@@ -53,6 +53,7 @@ func text(t *testing.T, path string) []byte {
 
 // The stories of goodput.rules.test.yaml: each alert fires in one and is silent in others.
 func TestPrometheusRules(t *testing.T) {
+	t.Parallel() // with TestPrometheusSeesTheDemo, which mostly waits
 	promtool := rig.Need(t, "promtool")
 	for _, args := range [][]string{{"check", "rules", "goodput.rules.yaml"}, {"test", "rules", "goodput.rules.test.yaml"}} {
 		cmd := exec.Command(promtool, args...)
@@ -116,6 +117,7 @@ const underLoad = 9 * time.Second
 // goodput is what was counted, every rule is evaluated, every series that a rule, a panel or
 // a page names is there, and native histograms say what the classic ones do.
 func TestPrometheusSeesTheDemo(t *testing.T) {
+	t.Parallel()
 	rig.Need(t, "prometheus")
 	demo := rig.Live(t, "0")
 	serve := rig.ProtectBy(t, "version: 1\nlisten: 127.0.0.1:0\nupstream: http://127.0.0.1:1\n") // it has what only serve has
@@ -137,7 +139,7 @@ func TestPrometheusSeesTheDemo(t *testing.T) {
 	recorded := prom.Query(t, `limiter:goodput:rate1m{job="demo"}[1m]`)
 	raw := prom.Query(t, `goodput_requests_total{job="demo", outcome="completed"}[1m]`)
 	t.Run("goodput", func(t *testing.T) {
-		time.Sleep(500 * time.Millisecond) // wall clock: two looks at the state after the last one of Prometheus
+		time.Sleep(700 * time.Millisecond) // wall clock: three looks at the state after the last one of Prometheus
 		close(stop)
 		looks := <-seen
 		if len(raw) != 1 || len(recorded) != 1 {
@@ -160,13 +162,13 @@ func goodputIsWhatWasCounted(t *testing.T, recorded, samples []rig.Point, looks 
 	compared := 0
 	for _, s := range samples {
 		i := sort.Search(len(looks), func(i int) bool { return looks[i].at >= s.At })
-		if i == 0 || i+1 >= len(looks) {
+		if i == 0 || i+2 >= len(looks) {
 			continue
 		}
 		compared++
-		// Prometheus stamps a sample when it asks and has its answer a little later; the look after
-		// next begins 200 ms after that.
-		if low, high := looks[i-1].completed, looks[i+1].completed; s.Value < low || s.Value > high {
+		// Prometheus stamps a sample when it asks and has its answer later, on a busy machine by
+		// some 100 ms; this look began 400 ms after it had asked.
+		if low, high := looks[i-1].completed, looks[i+2].completed; s.Value < low || s.Value > high {
 			t.Errorf("at %.3f Prometheus has %v completed, the state had %v to %v", s.At, s.Value, low, high)
 		}
 	}
