@@ -45,6 +45,8 @@ type Share struct {
 	err   error // of the last apply
 	over  bool
 
+	applied, failed uint64 // calls of apply
+
 	// past are the smaller shares of earlier places, smallest first, each until its time is
 	// over. A later share that is smaller removes them.
 	past []past
@@ -127,6 +129,7 @@ func (s *Share) adjust(now time.Time) error {
 		return nil
 	}
 	if s.err = s.apply(want); s.err != nil {
+		s.failed++
 		s.err = fmt.Errorf("fleet: a share of %d units was not applied: %w", want, s.err)
 		if wait > again {
 			s.arm(again)
@@ -134,6 +137,7 @@ func (s *Share) adjust(now time.Time) error {
 		return s.err
 	}
 	s.force = want
+	s.applied++
 	return nil
 }
 
@@ -164,13 +168,19 @@ type State struct {
 	Share   int   // of the place that it is at: what Units grow to
 	Settled bool  // Units is Share
 	Err     error // of the last apply; nil if it went well
+
+	Budget          int    // of the Split: of all processes together
+	Applied, Failed uint64 // how often apply was called so far, without an error and with one
 }
 
 // State returns where it is.
 func (s *Share) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return State{Units: s.force, Share: s.units, Settled: s.force == s.units, Err: s.err}
+	return State{
+		Units: s.force, Share: s.units, Settled: s.force == s.units, Err: s.err,
+		Budget: s.split.Budget, Applied: s.applied, Failed: s.failed,
+	}
 }
 
 // Stop ends its timer: the limit stays as it is. A process that ends lets its limiter drain

@@ -63,7 +63,7 @@ func TestShareFollows(t *testing.T) {
 		if !slices.Equal(told, want) {
 			t.Errorf("told %v\nwant %v", told, want)
 		}
-		if s := share.State(); s != (State{Units: 25, Share: 25, Settled: true}) {
+		if s := share.State(); s != (State{Units: 25, Share: 25, Settled: true, Budget: 100, Applied: 5}) {
 			t.Errorf("at the end: %+v", s)
 		}
 	})

@@ -30,8 +30,8 @@
 // time in queue answers how long a refusal takes, and requests_total says why.
 //
 // The labels are limiter, outcome, reason, direction, cause, path, order and state, each from a closed
-// set. Nothing that a client sends becomes a label, but for tenants where somebody asks for
-// those ([Collector.Tenants]).
+// set, and tenant where somebody asks for that ([Collector.Tenants]). Nothing that a client sends
+// becomes a label.
 //
 // # Histograms
 //
@@ -66,11 +66,10 @@ type Collector struct {
 	// least. nil: no deadline is longer than the objective.
 	Longest func(limiter string) time.Duration
 
-	// Tenants is how many tenants of each limiter are shown by their names, 0 to 100, those
-	// that ask for most; all others together are "_other". Default 0: none is. Ids are what
-	// clients send: whoever sets this lets them choose the values of a label, which are cut
-	// to 64 bytes, and has Tenants + 1 series of each kind at a time and, over the days, as
-	// many as there are tenants that were among the first. So these are gauges, of now.
+	// Tenants is how many tenants of each limiter are shown by their ids, 0 to 100, those that
+	// ask for most; all others together are "_other". They are rows of goodput.Config.Tenants,
+	// which whoever configures the limiter names: an id that a client invents has no row.
+	// Default 0: none is shown. Over the days there is a series for each that was ever among the first.
 	Tenants int
 
 	mu    sync.Mutex
@@ -111,7 +110,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 		}
 		l.send(ch, &stats, boundsPast(longest))
 		if n := min(c.Tenants, mostTenants); n > 0 {
-			l.sendTenants(ch, &stats, l.limiter.Tenants(n))
+			l.sendTenants(ch, &stats, n)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 package goodputprom
 
 import (
-	"strings"
+	"unicode/utf8"
 
 	"github.com/goodput/goodput"
 	"github.com/prometheus/client_golang/prometheus"
@@ -9,11 +9,9 @@ import (
 )
 
 const (
-	// mostTenants bounds Collector.Tenants: 5 series each, so with the others 505 to a limiter, which is
-	// as much as twice what it has without.
+	// mostTenants bounds Collector.Tenants: 7 series each, so the tenants of a limiter have at most
+	// three times as many as it has itself.
 	mostTenants = 100
-	// mostID is how much of an id is shown, in bytes: a UUID with a prefix has 50.
-	mostID = 64
 	// others is the label of all tenants together that have no series of their own.
 	others = "_other"
 )
@@ -26,50 +24,50 @@ var tenantDescs = []*prometheus.Desc{
 	ofTenant("usage", "Units of cost of the tenant that run."),
 	ofTenant("queue_depth", "Units of cost of the tenant that wait."),
 	ofTenant("demand_per_second", "Units of cost per second that the tenant asks for, less what its quota refused."),
-	ofTenant("entitled_per_second", "Units of cost per second that the tenant would be served if it asked without end; 0 of the others."),
-	ofTenant("over", "1 while the tenant asks for more than its share in an overload; 0 of the others."),
+	ofTenant("entitled_per_second", "Units of cost per second that the tenant would be served if it asked without end. The others have none."),
+	ofTenant("over", "1 while the tenant asks for more than its share in an overload. The others have none."),
+	ofTenant("arrivals_total", "Requests of the tenant that arrived. The others have none: who is among them changes."),
+	ofTenant("refused_total", "Requests of the tenant that were refused, by whatever reason. The others have none."),
 }
 
-// A share is what the metrics of tenants are made of, in their order.
-type share [5]float64
+// counts is the first of tenantDescs that is a counter.
+const counts = 5
 
-// sendTenants sends those of top by their names, and as the others what is left of the whole. A tenant whose
-// label is taken, because its id was cut or is nothing but what a label may not have, is among the others.
-// top is of a moment after stats: what is left may be a little off, and is not less than nothing.
-func (l *shown) sendTenants(ch chan<- prometheus.Metric, stats *goodput.Stats, top []goodput.TenantState) {
-	rest := share{float64(stats.InUse), float64(stats.WaitingCost), stats.Demand}
-	if stats.Observe {
+// sendTenants sends the most that ask for most by their names, and as the others what is left of the
+// whole. Who has no row is among the others, and so is a tenant whose id is no text, or that of the
+// others. The accounts are of a moment after stats: what is left may be a little off, and is not less
+// than nothing.
+func (l *shown) sendTenants(ch chan<- prometheus.Metric, stats *goodput.Stats, most int) {
+	rest := []float64{float64(stats.InUse), float64(stats.WaitingCost), stats.Demand} // what adds up
+	if stats.Observe {                                                                // the accounts are the shadow's then
 		rest[0], rest[1] = float64(stats.Shadow.InUse), float64(stats.Shadow.WaitingCost)
 	}
-	taken := map[string]bool{"": true, others: true}
 	own := pair("limiter", l.label)
-	for i := range top {
+	top := l.limiter.Tenants(most + 1) // one of them may be all that have no row
+	for i, sent := 0, 0; i < len(top) && sent < most; i++ {
 		t := &top[i]
-		id := safe(t.ID)
-		if taken[id] {
+		if t.ID == "" || t.ID == others || !utf8.ValidString(t.ID) {
 			continue
 		}
-		taken[id] = true
-		of := share{float64(t.InUse), float64(t.WaitingCost), t.Offered, t.Entitled, truth(t.Over)}
-		for k := range 3 {
+		of := []float64{
+			float64(t.InUse), float64(t.WaitingCost), t.Offered, t.Entitled, truth(t.Over), float64(t.Arrivals), float64(t.Refused),
+		}
+		for k := range rest {
 			rest[k] = max(rest[k]-of[k], 0)
 		}
-		sendShare(ch, &of, own, id)
+		sendTenant(ch, of, own, t.ID)
+		sent++
 	}
-	sendShare(ch, &rest, own, others)
+	sendTenant(ch, rest, own, others)
 }
 
-func sendShare(ch chan<- prometheus.Metric, of *share, own *dto.LabelPair, id string) {
+func sendTenant(ch chan<- prometheus.Metric, of []float64, own *dto.LabelPair, id string) {
 	labels := []*dto.LabelPair{own, pair("tenant", id)}
 	for k, v := range of {
-		ch <- &sample{tenantDescs[k], prometheus.GaugeValue, labels, v}
+		kind := prometheus.GaugeValue
+		if k >= counts {
+			kind = prometheus.CounterValue
+		}
+		ch <- &sample{tenantDescs[k], kind, labels, v}
 	}
-}
-
-// safe returns id as a label may be: short, and valid UTF-8, which a registry insists on.
-func safe(id string) string {
-	if len(id) > mostID {
-		id = id[:mostID]
-	}
-	return strings.ToValidUTF8(id, "")
 }
