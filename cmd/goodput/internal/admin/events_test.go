@@ -3,6 +3,9 @@ package admin
 import (
 	"context"
 	"encoding/json"
+	"io"
+	"net"
+	"net/http"
 	"net/http/httptest"
 	"reflect"
 	"strings"
@@ -142,5 +145,32 @@ func TestListsAreNeverNull(t *testing.T) {
 	a.cfg.Limiters = func() []*goodput.Limiter { return nil }
 	if _, body := get(t, a, "GET", "/api/v1/state"); !strings.Contains(body, `"limiters": []`) {
 		t.Error(body)
+	}
+}
+
+// The server of the listener stops although somebody watches.
+func TestShutdownWithAViewer(t *testing.T) {
+	_, a := newAdmin(goodput.Config{Limit: limit.Fixed(1)}) // wall clock: a real listener, nothing is measured
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := a.Server()
+	go s.Serve(l)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	go a.Watch(ctx)
+	var resp *http.Response
+	for resp == nil || resp.StatusCode != http.StatusOK { // until the first tick is there
+		if resp, err = http.Get("http://" + l.Addr().String() + "/api/v1/events"); err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+	}
+	if err := s.Shutdown(ctx); err != nil {
+		t.Errorf("the server waits for a viewer: %v", err)
+	}
+	if b, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(b), "event: history") {
+		t.Errorf("%v after %s", err, b)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/limit"
 )
 
 // A stream begins with the history, then has the tick of now at once and one each second, for
@@ -366,6 +367,78 @@ func TestTheSceneOfADemo(t *testing.T) {
 		b, _ := json.Marshal(again.history().Demo)
 		if string(b) != `{"load":[3,1.5,null],"p99":[null,0.25,null],"protect":[0,1,null]}` {
 			t.Errorf("%s", b)
+		}
+	})
+}
+
+// Who comes between two ticks is told the last one, all of it: also in words it is what it was.
+func TestALateComerIsToldTheLastTick(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := named("a")
+		w := start(t, those(lim), nil)
+		go serve(t, lim, interval/2)
+		time.Sleep(interval / 4)
+		v := w.watch(t, "")
+		defer v.leave()
+		v.history()
+		if is := v.tick(); is.Number != 1 || is.State.Arrivals[0] != 0 || is.Limiters[0].Explanation.State != "idle" {
+			t.Errorf("tick %d, %d arrivals: %s", is.Number, is.State.Arrivals[0], is.Limiters[0].Explanation.State)
+		}
+		time.Sleep(interval)
+	})
+}
+
+// A limiter that is exchanged between two ticks has nothing to do with the one before.
+func TestALimiterThatIsExchanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		old, lims := named("a"), those()
+		lims.Store(&[]*goodput.Limiter{old})
+		w := start(t, lims, nil)
+		v := w.watch(t, "")
+		defer v.leave()
+		v.history()
+		v.tick()
+		for range 9 {
+			serve(t, old, time.Millisecond)
+		}
+		v.tick()
+		fresh := named("a")
+		for range 20 {
+			serve(t, fresh, time.Millisecond)
+		}
+		lims.Store(&[]*goodput.Limiter{fresh})
+		if l := v.tick().Limiters[0]; l.Rates.Offered != 0 || l.Latency != nil {
+			t.Errorf("%+v", l)
+		}
+	})
+}
+
+// Of those who ask for most a tick says what each was served, in cost per second.
+func TestWhatTenantsAreServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := goodput.New(goodput.Config{Name: "a", Limit: limit.Fixed(9), Objective: time.Second, Tenants: &goodput.Tenants{
+			Rows: []goodput.Tenant{{ID: "acme"}, {ID: "idle"}},
+		}})
+		w := start(t, those(lim), nil)
+		v := w.watch(t, "")
+		defer v.leave()
+		v.history()
+		v.tick()
+		for round := range 3 {
+			for range 5 + round {
+				slot, err := lim.AcquireWork(context.Background(), goodput.Work{Tenant: "acme", Cost: 2})
+				if err != nil {
+					t.Fatal(err)
+				}
+				slot.Release()
+			}
+			got := map[string]float64{}
+			for _, tenant := range v.tick().Limiters[0].Tenants {
+				got[tenant.ID] = tenant.Served
+			}
+			if len(got) != 3 || got["acme"] != float64(2*(5+round)) || got["idle"] != 0 {
+				t.Errorf("round %d: %v", round, got)
+			}
 		}
 	})
 }

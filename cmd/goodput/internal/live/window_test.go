@@ -194,3 +194,39 @@ func TestCountsWrap(t *testing.T) {
 		t.Errorf("%s %v", b, err)
 	}
 }
+
+// Ticks come up to a fifth of a second early and late, and each window is that of ten of them.
+func TestAWindowIsTenTicks(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 3))
+	l := lengths{now: epoch}
+	l.tick(0)
+	off := time.Duration(0)
+	for i := range 1000 {
+		next := time.Duration(r.Int64N(int64(interval)*2/5)) - interval/5
+		_, q := l.tick(interval+next-off, time.Second)
+		off = next
+		if want := min(i+1, 10); q.Count != uint64(want) {
+			t.Fatalf("seed %d: %d ticks in the window of tick %d, want %d", seed, q.Count, i, want)
+		}
+	}
+}
+
+// Waiting is of those that got a slot, and service of those that have been served.
+func TestWhatTheQuantilesAreOf(t *testing.T) {
+	var w window
+	s := goodput.Stats{}
+	w.look(epoch, &s)
+	for i := range s.Wait {
+		s.Wait[i].AddN(time.Duration(i+1)*time.Second, uint64(i+1))
+	}
+	for o := goodput.Completed; int(o) < len(s.Service); o++ {
+		s.Service[o] = &goodput.Histogram{}
+		s.Service[o].AddN(time.Second, 1<<o)
+	}
+	s.Latency.AddN(time.Minute, 77)
+	_, q := w.look(epoch.Add(time.Second), &s)
+	if q[ofWait].Count != 1+goodput.WaitAdmitted || q[ofService].Count != 1<<goodput.Completed+1<<goodput.Late || q[ofLatency].Count != 77 {
+		t.Errorf("wait %+v, service %+v, latency %+v", q[ofWait], q[ofService], q[ofLatency])
+	}
+}
