@@ -1,7 +1,14 @@
 // Package watch writes what a limiter does to the log: never a line per
 // request, because an overload would then be an overload of the log too.
 //
-// Once a second it compares two snapshots and writes
+// Once a second it compares two snapshots. What lasts has one line a second, and a limiter
+// one of these at the most:
+//
+//	shedding           each second of an overload that refused somebody, with the counts
+//	refused            each other second that refused somebody
+//	would refuse       the same in observe mode
+//
+// What changes has a line when it does:
 //
 //	derived depth      at the start, and when the arithmetic has changed; a law that
 //	                   tries what is next to its limit all the time does not fill
@@ -9,18 +16,22 @@
 //	overload began     with the first second that refused somebody for want of
 //	                   capacity; a deadline that had passed, a drain or a body
 //	                   that is too large are no overload
-//	shedding           each second of it that refused somebody, with the counts
-//	refused            each other second that refused somebody
 //	overload ended     after quiet seconds without one
+//	and those of turns.go: the limit at its floor, a search that has ended, a dependency
+//	that has slowed, nothing to run on, observe mode
+//
+// The order of the queue changes with an overload, and is in each of its lines. Who reads only
+// the changes gets all of them with msg!=shedding; with nothing refused and nothing changed
+// there is no line at all.
 package watch
 
 import (
 	"context"
 	"log/slog"
-	"math"
 	"time"
 
 	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/admission"
 )
 
 const (
@@ -45,26 +56,30 @@ const (
 type Watcher struct {
 	log     *slog.Logger
 	last    goodput.Stats
-	at      time.Time // of last
+	at      time.Time // of last; zero before the first
 	told    goodput.Derivation
 	over    bool
 	refused time.Time // the last snapshot that showed a refusal
+	turns   [len(turns)]turn
 }
 
 // New returns a watcher that writes to log.
-func New(log *slog.Logger) *Watcher { return &Watcher{log: log} }
+func New(log *slog.Logger) *Watcher { return &Watcher{log: log.With("component", "limiter")} }
 
-// Run watches what limiters returns, by name, until ctx is done.
+// Run watches what limiters returns until ctx is done. One that takes the name of another is
+// watched from its beginning, and one that is not returned any more no longer.
 func Run(ctx context.Context, log *slog.Logger, limiters func() []*goodput.Limiter) {
-	watchers := map[string]*Watcher{}
+	watchers := map[*goodput.Limiter]*Watcher{}
 	step := func() {
 		now := time.Now()
+		before := watchers
+		watchers = make(map[*goodput.Limiter]*Watcher, len(before))
 		for _, lim := range limiters() {
-			w := watchers[lim.Name()]
+			w := before[lim]
 			if w == nil {
 				w = New(log)
-				watchers[lim.Name()] = w
 			}
+			watchers[lim] = w
 			w.Step(now, lim.Stats())
 		}
 	}
@@ -83,7 +98,7 @@ func Run(ctx context.Context, log *slog.Logger, limiters func() []*goodput.Limit
 }
 
 // Step writes what changed since the step before. The first one only writes
-// the derivation.
+// the derivation, and what is unusual about the beginning.
 func (w *Watcher) Step(now time.Time, s goodput.Stats) {
 	log := w.log.With("limiter", s.Name)
 	if w.at.IsZero() || changed(w.told, s.Derivation, s.LimitWhy != "") {
@@ -95,6 +110,7 @@ func (w *Watcher) Step(now time.Time, s goodput.Stats) {
 		log.Log(context.Background(), level, "derived depth",
 			append([]any{"limit", s.Limit, "derived_depth", s.Derivation.Depth, "derivation", s.Derivation.String()}, why(s)...)...)
 	}
+	w.turned(log, now, &s)
 	if !w.at.IsZero() {
 		w.shedding(log, now, s)
 	}
@@ -127,7 +143,13 @@ func why(s goodput.Stats) []any {
 }
 
 func (w *Watcher) shedding(log *slog.Logger, now time.Time, s goodput.Stats) {
-	did, reasons := since(w.last, s)
+	did, reasons := since(&w.last.Stats, &s.Stats)
+	observed := did.refused == 0
+	if would, all := since(&w.last.Shadow, &s.Shadow); observed {
+		// What happens is in the shadow or not, request by request: after a switch in either
+		// for a moment.
+		did.refused, did.shed, reasons = would.refused, would.shed, all
+	}
 	if did.shed > 0 {
 		w.refused = now
 		if !w.over {
@@ -137,20 +159,20 @@ func (w *Watcher) shedding(log *slog.Logger, now time.Time, s goodput.Stats) {
 	}
 	if did.refused > 0 {
 		message := "refused"
-		if w.over {
+		switch {
+		case observed:
+			message = "would refuse"
+		case w.over:
 			message = "shedding"
 		}
-		if s.Observe {
-			message = "would refuse"
-		}
 		log.Info(message, append(state(s),
-			"seconds", now.Sub(w.at).Seconds(), // measured: a busy machine drops ticks
+			"interval_seconds", now.Sub(w.at).Seconds(), // measured: a busy machine drops ticks
 			"arrivals", did.arrivals, "admitted", did.admitted,
 			"completed", did.completed, "refused", did.refused,
 			slog.GroupAttrs("reason", reasons...))...)
 		return
 	}
-	if w.over && !s.Overload && now.Sub(w.refused) >= quiet {
+	if w.over && !s.Overload && !s.Shadow.Overload && now.Sub(w.refused) >= quiet {
 		w.over = false
 		log.Info("overload ended", state(s)...)
 	}
@@ -159,7 +181,7 @@ func (w *Watcher) shedding(log *slog.Logger, now time.Time, s goodput.Stats) {
 func state(s goodput.Stats) []any {
 	return []any{
 		"limit", s.Limit, "depth", s.Depth, "derived_depth", s.Derivation.Depth, "waiting", s.Waiting, "order", s.Order.String(),
-		"queue_age_seconds", s.Age.Seconds(), "demand_ratio", math.Round(s.Load*1000) / 1000,
+		"queue_age_seconds", s.Age.Seconds(), "demand_ratio", ratio(s.Load),
 	}
 }
 
@@ -175,21 +197,16 @@ var forCapacity = map[goodput.Reason]bool{
 	goodput.WaitBound: true, goodput.NoBudget: true, goodput.Doomed: true,
 }
 
-// since returns the counts between a and b, and by reason those who were not
-// admitted; in observe mode, those who would not have been.
-func since(a, b goodput.Stats) (counts, []slog.Attr) {
+// since returns the counts between a and b, and by reason those who were not admitted.
+func since(a, b *admission.Stats) (counts, []slog.Attr) {
 	did := counts{
 		arrivals:  b.Arrivals - a.Arrivals,
 		admitted:  b.Immediate + b.Dequeued - a.Immediate - a.Dequeued,
 		completed: b.Outcomes[goodput.Completed] - a.Outcomes[goodput.Completed],
 	}
-	before, after := &a.Stats, &b.Stats
-	if b.Observe {
-		before, after = &a.Shadow, &b.Shadow
-	}
-	was := before.Ends()
+	was := a.Ends()
 	var reasons []slog.Attr
-	for i, is := range after.Ends() {
+	for i, is := range b.Ends() {
 		n := is.Count - was[i].Count
 		if is.Reason == goodput.None || n == 0 {
 			continue
