@@ -138,12 +138,22 @@ func (s *service) shown() admin.Config {
 			Reloads: s.reloaded, Listeners: s.listened, Overflows: listen.Overflows,
 			Servers: s.behind, Traffic: s.lasting, Logs: s.logs.numbers,
 		},
-		Policy: func() (source, sum string) { return s.proxy.Config().Source, s.proxy.Config().SHA256 },
+		Policy:  func() (source, sum string) { return s.proxy.Config().Source, s.proxy.Config().SHA256 },
+		Observe: &admin.Observe{Set: s.proxy.SetObserve, All: s.observing},
 	}
 	if s.path != "" {
 		a.Reload = s.reload
 	}
 	return a
+}
+
+// observing is how it is with observe mode, in the order of the limiters.
+func (s *service) observing() []admin.Observing {
+	var all []admin.Observing
+	for _, is := range s.proxy.Observing() {
+		all = append(all, admin.Observing(is))
+	}
+	return all
 }
 
 // longest returns the longest deadline of a class.

@@ -8,6 +8,7 @@
 //	GET /api/v1/state   JSON
 //	GET /api/v1/events  the state, rates and quantiles each second, as server-sent events
 //	GET /version        JSON
+//	POST /api/v1/observe switches observe mode: see observe.go
 //	POST /-/reload      reads the policy file again; 400 with what is wrong with it
 //	/api/v1/demo        of demo --web: GET reads its controls, POST sets them
 //	GET /               the live page for a browser, the state in words for curl
@@ -66,6 +67,8 @@ type Config struct {
 	Reload func() (note string, err error)
 	// Policy returns the name of the policy file and the SHA-256 of what is in force.
 	Policy func() (source, sum string)
+	// Observe turns the switch of observe mode; nil: there is none.
+	Observe *Observe
 	// Demo is of demo --web; nil: this is none.
 	Demo *Demo
 }
@@ -101,6 +104,9 @@ func New(cfg Config) *Admin {
 		a.page(w, r)
 	})
 	a.mux.Handle("POST /-/reload", http.NewCrossOriginProtection().Handler(http.HandlerFunc(a.reload)))
+	if cfg.Observe != nil {
+		a.mux.Handle("POST /api/v1/observe", http.NewCrossOriginProtection().Handler(http.HandlerFunc(a.observe)))
+	}
 	a.demo(cfg.Demo)
 	return a
 }
@@ -200,8 +206,11 @@ func (a *Admin) page(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "restart needed: the policy file has other listeners than those that are open")
 	}
 	fmt.Fprintf(w, "%s, up %s, %s\n", build.Read(), time.Since(a.started).Round(time.Second), Phase(a.phase.Load()))
+	observing := a.observing()
 	for _, lim := range a.cfg.Limiters() {
-		fmt.Fprintf(w, "\n%s\n", lim.Explain())
+		fmt.Fprintf(w, "\n%s", lim.Explain())
+		sayObserved(w, observedOf(observing, lim.Name()))
+		fmt.Fprintln(w)
 	}
 	a.lasting(w)
 	a.servers(w)

@@ -53,6 +53,8 @@ type LimiterState struct {
 	Name    string `json:"name"`
 	Observe bool   `json:"observe"`
 
+	ObserveSwitched bool `json:"observe_switched"` // by POST /api/v1/observe, whatever the policy says
+
 	Limit             int     `json:"limit"`
 	InUse             int     `json:"in_use"`
 	Running           int     `json:"running"`
@@ -143,8 +145,12 @@ func (a *Admin) stateOf(snaps []live.Snapshot) State {
 		Limiters:      []LimiterState{},
 		Servers:       []Server{},
 	}
+	observing := a.observing()
 	for i := range snaps {
 		l := limiterState(&snaps[i].Stats)
+		if o := observedOf(observing, l.Name); o != nil {
+			l.ObserveSwitched = o.Switched
+		}
 		l.Tenants = tenants(snaps[i].Tenants)
 		s.Limiters = append(s.Limiters, l)
 	}
