@@ -11,10 +11,8 @@ import (
 	"github.com/goodput/goodput/limit"
 )
 
-// hundred is a hub with 100 limiters that have done something of everything, and five minutes
-// of the past.
-func hundred() *Hub {
-	var lims []*goodput.Limiter
+// hundred are limiters that have done something of everything.
+func hundred() (lims []*goodput.Limiter) {
 	for i := range 100 {
 		l := goodput.New(goodput.Config{Name: fmt.Sprintf("class-%d", i), Limit: limit.Fixed(1), Depth: goodput.NoQueue})
 		for range 50 {
@@ -26,6 +24,11 @@ func hundred() *Hub {
 		}
 		lims = append(lims, l)
 	}
+	return lims
+}
+
+// watching is a hub with five minutes of their past.
+func watching(lims []*goodput.Limiter) *Hub {
 	h := New(Config{
 		Limiters: func() []*goodput.Limiter { return lims },
 		State:    func([]Snapshot) any { return nil },
@@ -40,9 +43,10 @@ func hundred() *Hub {
 // What it costs a second to look at 100 limiters while nobody watches; and what is kept of them.
 func BenchmarkLook(b *testing.B) {
 	var before, after runtime.MemStats
+	lims := hundred()
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	h := hundred()
+	h := watching(lims)
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	for b.Loop() {
@@ -53,7 +57,7 @@ func BenchmarkLook(b *testing.B) {
 
 // What it costs beside that to encode a tick for viewers, without the state, which is not ours.
 func BenchmarkTick(b *testing.B) {
-	h := hundred()
+	h := watching(hundred())
 	for b.Loop() {
 		f, p := h.sample(time.Now())
 		h.publish(f, p)
@@ -63,7 +67,7 @@ func BenchmarkTick(b *testing.B) {
 
 // What it costs to encode five minutes of the past, once in a second in which somebody comes.
 func BenchmarkHistory(b *testing.B) {
-	h := hundred()
+	h := watching(hundred())
 	for b.Loop() {
 		clear(h.latest.histories)
 		b.SetBytes(int64(len(h.latest.history(""))))

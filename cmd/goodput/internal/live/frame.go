@@ -90,7 +90,7 @@ func explained(e goodput.Explanation) Explanation {
 	for _, r := range e.Refused {
 		x.Refused = append(x.Refused, Refusal{
 			AgoSeconds: r.Ago.Seconds(), Count: r.Count,
-			Outcome: r.Outcome.String(), Reason: r.Reason.String(), Text: r.Error(),
+			Outcome: r.Outcome.String(), Reason: r.Reason.String(), Text: r.Error(), Knob: r.Knob(),
 			WaitedSeconds: r.Waited.Seconds(), RetryAfterSeconds: r.RetryAfter.Seconds(),
 		})
 	}

@@ -35,8 +35,11 @@ type Config struct {
 // A Hub looks at limiters once a second and tells its viewers. It is an http.Handler, whose
 // answer is a stream of events.
 //
-// It looks also while nobody watches, so that there is a past when somebody comes: that costs
-// what Stats costs, and a subtraction. Encoding a tick costs more and is done only for viewers.
+// It looks also while nobody watches, so that there is a past when somebody comes, who comes
+// because something has begun. For 100 limiters that is 1.3 ms each second, 0.13 % of a
+// processor, and 13 MB (BenchmarkLook). Encoding costs more and is done only for viewers: a
+// tick with its state and what explains it 8 ms, once however many they are; the past 21 ms,
+// in a second in which somebody comes.
 type Hub struct {
 	cfg Config
 
