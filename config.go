@@ -117,11 +117,14 @@ type Config struct {
 
 	// Observe decides and counts but refuses nothing: every request runs at
 	// once, and Stats.Shadow says what would have become of it. This is how to
-	// try a configuration on real traffic.
+	// try a configuration on real traffic, and Limiter.SetObserve, which switches it
+	// while everything goes on, is how to take a limiter out of the way in an incident.
+	// A member of a group does not observe.
 	//
 	// A limit cannot be found by watching alone: service times that do not follow from a
-	// limit say nothing about one. So a law that adapts is not asked, the limit stays
-	// at its start, and what is counted is what that limit would do. Try one that is known.
+	// limit say nothing about one. So a law that adapts is held: it is not asked, and the
+	// limit stays where it is, which is its start if the limiter has never done anything
+	// else. What is counted is what that limit would do. Try one that is known.
 	Observe bool
 }
 

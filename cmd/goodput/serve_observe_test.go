@@ -1,0 +1,79 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/goodput/goodput/cmd/goodput/internal/admin"
+)
+
+// The switch of a process: what it answers, what the state and the metrics say, and that a reload of
+// the file, which says otherwise, leaves it. (F28)
+func TestServeObserveIsSwitched(t *testing.T) {
+	upstream, _ := backend(t, hello)
+	p := serveFile(t, policyFile(t, fmt.Sprintf(twoClasses, upstream, 2)))
+	post := func(query string) (int, string) {
+		t.Helper()
+		res, err := http.Post(p.admin+"/api/v1/observe?"+query, "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode, string(body)
+	}
+	observes := func(want ...bool) {
+		t.Helper()
+		_, body := p.get(p.admin + "/api/v1/state")
+		var state admin.State
+		if err := json.Unmarshal([]byte(body), &state); err != nil {
+			t.Fatal(err)
+		}
+		for i, l := range state.Limiters {
+			if l.Observe != want[i] || l.ObserveSwitched != want[i] {
+				t.Errorf("%s: observe %v, switched %v", l.Name, l.Observe, l.ObserveSwitched)
+			}
+		}
+	}
+	observes(false, false)
+	if code, body := post("limiter=slow&mode=on"); code != 200 || !strings.Contains(body, "slow: observe mode is on, switched at ") ||
+		!strings.HasSuffix(body, "rest: observe mode is off, as the policy file has it\n") {
+		t.Errorf("%d %s", code, body)
+	}
+	observes(true, false)
+	p.get(p.url + "/slow/x")
+	if got := p.metric(`goodput_shadow_requests_total{limiter="slow",outcome="completed",reason=""}`); got != "1" {
+		t.Errorf("%s in the shadow", got)
+	}
+	if code, body := p.reload(); code != 200 {
+		t.Fatalf("reload: %d %s", code, body)
+	}
+	observes(true, false)
+	if n := len(p.said("observe mode was switched")); n != 1 {
+		t.Errorf("%d lines about the switch", n)
+	}
+	if n := len(p.said("observe mode stays as it was switched, and not as it is configured")); n != 1 {
+		t.Errorf("%d lines about the reload", n)
+	}
+	if code, body := post("limiter=fast&mode=on"); code != 404 || body != "there is no limiter \"fast\": there is \"slow\", \"rest\"\n" {
+		t.Errorf("%d %s", code, body)
+	}
+	if code, _ := post("mode=policy"); code != 200 {
+		t.Errorf("policy: %d", code)
+	}
+	observes(false, false)
+	// It has not begun anew: what was counted is.
+	if got := p.metric(`goodput_arrivals_total{limiter="slow"}`); got != "1" {
+		t.Errorf("%s arrivals", got)
+	}
+	if got := p.metric(`goodput_shadow_requests_total{limiter="slow",outcome="completed",reason=""}`); got != "1" {
+		t.Errorf("%s in the shadow afterwards", got)
+	}
+}
