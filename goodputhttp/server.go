@@ -258,7 +258,7 @@ func (v *visit) admit(lim *goodput.Limiter) {
 	var err error
 	run.slot, err = lim.AcquireWork(ctx, work)
 	if err == nil {
-		run.holds.got(&run.slot)
+		run.holds.got(&run.slot, v.body != nil)
 	}
 	switch {
 	case err != nil:
