@@ -91,7 +91,8 @@ func Example_guideSemaphore() {
 func TestSnippetsAreExamples(t *testing.T) {
 	var examples strings.Builder
 	files, _ := filepath.Glob("*_test.go")
-	for _, f := range files {
+	modules, _ := filepath.Glob("goodputprom/*_test.go")
+	for _, f := range append(files, modules...) {
 		src, err := os.ReadFile(f)
 		if err != nil {
 			t.Fatal(err)
