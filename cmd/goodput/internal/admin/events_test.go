@@ -174,3 +174,13 @@ func TestShutdownWithAViewer(t *testing.T) {
 		t.Errorf("%v after %s", err, b)
 	}
 }
+
+// Before anything has been measured a viewer is told to come again, and nobody can send events.
+func TestEventsAreReadOnly(t *testing.T) {
+	_, a := newAdmin(goodput.Config{Limit: limit.Fixed(1)})
+	for method, want := range map[string]int{"GET": 503, "HEAD": 503, "POST": 405, "PUT": 405, "DELETE": 405} {
+		if code, body := get(t, a, method, "/api/v1/events"); code != want {
+			t.Errorf("%s: %d %s, want %d", method, code, body, want)
+		}
+	}
+}

@@ -2,6 +2,8 @@ package live
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,4 +43,45 @@ func TestATickSaysWhatCallersWereTold(t *testing.T) {
 		}
 		time.Sleep(interval)
 	})
+}
+
+// A clock that is set back begins a new past; those who have the one before keep it as it is.
+func TestAClockThatIsSetBack(t *testing.T) {
+	h := New(Config{Limiters: func() []*goodput.Limiter { return []*goodput.Limiter{named("a")} }})
+	at := func(second int64) History {
+		h.publish(h.sample(time.Unix(second, 0)))
+		return historyOf(h.latest.past, []string{"a"})
+	}
+	at(100)
+	before := at(101)
+	for i, second := range []int64{50, 51, 52} {
+		now := at(second)
+		if len(now.Times) != i+1 || !slices.IsSorted(now.Times) || len(now.Limiters["a"]["limit"]) != i+1 {
+			t.Errorf("second %d: %v", second, now.Times)
+		}
+	}
+	if !slices.Equal(before.Times, []float64{100, 101}) {
+		t.Errorf("the past before: %v", before.Times)
+	}
+}
+
+// There is a past of so many limiters, and of no more; all are shown as they are now.
+func TestThePastIsBounded(t *testing.T) {
+	var lims []*goodput.Limiter
+	for i := range maxKept + 9 {
+		lims = append(lims, goodput.New(goodput.Config{Name: fmt.Sprint(i), Limit: limit.Fixed(1)}))
+	}
+	h := New(Config{Limiters: func() []*goodput.Limiter { return lims }})
+	for second := range int64(3) {
+		h.publish(h.sample(time.Unix(second, 0)))
+	}
+	past := historyOf(h.latest.past, []string{"0", fmt.Sprint(maxKept - 1), fmt.Sprint(maxKept)})
+	for name, columns := range past.Limiters {
+		if has := len(columns) > 0; has != (name != fmt.Sprint(maxKept)) {
+			t.Errorf("%s has %d columns", name, len(columns))
+		}
+	}
+	if n := len(h.latest.tick.Limiters); n != len(lims) {
+		t.Errorf("%d of %d limiters in the tick", n, len(lims))
+	}
 }

@@ -161,6 +161,9 @@ func scene(says any) (sent any, numbers map[string]float32) {
 func (h *Hub) publish(f *frame, p *point) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if n := len(h.past); n > 0 && p.at.UnixMilli() <= h.past[n-1].at.UnixMilli() {
+		h.past = nil // the clock was set back, and a chart has one line of time
+	}
 	h.past = append(h.past[max(0, len(h.past)+1-kept):], p)
 	f.past = h.past
 	h.latest = f
