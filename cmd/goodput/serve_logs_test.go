@@ -363,3 +363,76 @@ func TestLogsRefused(t *testing.T) {
 		}
 	}
 }
+
+const recorded = `version: 1
+listen: {address: "127.0.0.1:0"}
+upstream: "%s"
+trusted_proxies: ["127.0.0.1/32"]
+classes:
+  - {name: search, match: {path: /search}, limit: 4, objective: 1s, tenant: {header: Tenant}}
+  - {name: %s, limit: 4, objective: 1s}
+`
+
+// Beside a file the two are flags of the process: a reload, by which a class has another name,
+// goes on in the same files, and of a trace with several classes one is played.
+func TestLogsBesideAFile(t *testing.T) {
+	upstream, _ := backend(t, hello)
+	dir := t.TempDir()
+	access, rec := filepath.Join(dir, "access.log"), filepath.Join(dir, "trace")
+	file := policyFile(t, fmt.Sprintf(recorded, upstream, "rest"))
+	p := serveFile(t, file, "--access-log", access, "--record", rec, "--record-size", "8MiB")
+	for i := range 150 {
+		p.ask("/search/"+fmt.Sprint(i), "Tenant", fmt.Sprint("tenant-", i%3))
+		if i%10 == 0 {
+			p.get(p.url + "/other")
+		}
+	}
+	rewrite(t, file, fmt.Sprintf(recorded, upstream, "others"))
+	if code, body := p.reload(); code != http.StatusOK {
+		t.Fatalf("%d %s", code, body)
+	}
+	p.get(p.url + "/other")
+	p.signal(syscall.SIGTERM)
+	if code := p.exit(); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+	classes, tenants := map[string]int{}, map[string]int{}
+	read, err := accesslog.Open([]string{rec}, accesslog.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	for r, err := range read.Records() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		classes[r.Class]++
+		if r.Class == "search" {
+			tenants[r.Tenant]++
+		}
+	}
+	if classes["search"] != 150 || classes["rest"] != 15 || classes["others"] != 1 || len(classes) != 3 {
+		t.Errorf("%v", classes)
+	}
+	if len(tenants) != 3 {
+		t.Errorf("tenants %v", tenants)
+	}
+	if b, _ := os.ReadFile(rec); strings.Contains(string(b), "tenant-") {
+		t.Error("the name of a tenant is in the record")
+	}
+	if b, _ := os.ReadFile(access); strings.Count(string(b), `"tenant":"tenant-`) != 150 {
+		t.Error("tenants are not in the access log")
+	}
+	for _, args := range [][]string{{"--config", file, "--class", "search"}, {"--limit", "4", "--class", "search"}} {
+		for _, log := range []string{access, rec} {
+			code, out, errs := execute(t, nil, append(append([]string{"replay"}, args...), log)...)
+			if flat := strings.Join(strings.Fields(out), " "); code != exitOK || !strings.Contains(flat, "150 requests in") || !strings.Contains(flat, "of another class, 16 lines") {
+				t.Errorf("%q %s: exit %d\n%s%s", args, log, code, out, errs)
+			}
+		}
+	}
+	code, out, _ := execute(t, nil, "replay", "--limit", "4", rec)
+	if flat := strings.Join(strings.Fields(out), " "); code != exitOK || !strings.Contains(flat, "the requests of 3 classes are played through one limiter") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+}

@@ -250,3 +250,52 @@ func BenchmarkAccess(b *testing.B) {
 		a.Add(r, e, Where{Class: "search", Remote: "192.0.2.7", Upstream: "10.0.0.1:80"})
 	}
 }
+
+// stuck is a pipe that nobody reads any more.
+type stuck struct{ began chan struct{} }
+
+func (s *stuck) Write([]byte) (int, error) {
+	close(s.began)
+	select {}
+}
+
+// A pipe that takes nothing: no request waits for it, and neither does the end of the process.
+func TestAccessIntoAStuckPipe(t *testing.T) {
+	log, _ := silent()
+	pipe := &stuck{make(chan struct{})}
+	a, err := OpenAccess("-", false, pipe, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	a.Add(r, ended(time.Now()), Where{Class: "c"})
+	<-pipe.began
+	for a.Numbers().Dropped == 0 {
+		a.Add(r, ended(time.Now()), Where{Class: "c"})
+	}
+	begun := time.Now()
+	if err := a.Close(); err == nil || !strings.Contains(err.Error(), "takes nothing") {
+		t.Errorf("%v", err)
+	}
+	if waited := time.Since(begun); waited < closing { // wall clock: a goroutine that is stuck in a write has no other
+		t.Errorf("it waited for %v", waited)
+	}
+}
+
+// Stdout is not closed, and has whole lines.
+func TestAccessOnStdout(t *testing.T) {
+	log, said := silent()
+	var out bytes.Buffer
+	a, err := OpenAccess("-", false, &out, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	for range 10 {
+		a.Add(r, ended(time.Now()), Where{Class: "c"})
+	}
+	a.Reopen()
+	if err := a.Close(); err != nil || strings.Count(out.String(), "}\n") != 10 || said.Len() != 0 {
+		t.Errorf("%v, %s%s", err, &out, said)
+	}
+}
