@@ -40,7 +40,8 @@ const mostHeld = time.Minute
 // SetObserve switches the observe mode on or off while everything goes on: see Config.Observe. It
 // is Reconfigure with another Observe, and is there to be fast: for an incident in which one
 // suspects the limiter, and for the moment in which one trusts it. The same again changes
-// nothing. A member of a group does not observe, which is the only error.
+// nothing. It holds the lock for about a microsecond for each request that waits. A member of a
+// group does not observe, which is the only error.
 //
 // On: who waits runs at once, all of them together, also what a limit of 0, SetPresent or Drain
 // had wait or refuse. From then on nobody is refused. What ran before ends as ever.

@@ -84,6 +84,17 @@ func TestObserveOfClassThatGoes(t *testing.T) {
 	if is := w.proxy.Observing(); len(is) != 2 || !is[0].On || is[1].On || !w.lim.Stats().Observe {
 		t.Errorf("%+v", is)
 	}
+	w.reconfigure(one)
+	if err := w.proxy.SetObserve("", ObserveAsPolicy); err != nil { // also of the one that is away
+		t.Fatal(err)
+	}
+	w.reconfigure(both)
+	if is := w.proxy.Observing(); is[0].On || w.lim.Stats().Observe {
+		t.Errorf("policy was said of all: %+v", is)
+	}
+	if err := w.proxy.SetObserve("comes", ObserveOn); err != nil {
+		t.Fatal(err)
+	}
 	for i := range maxGone + 1 { // until nothing is kept of it
 		w.reconfigure(lanes(t, "127.0.0.1:1", lane{fmt.Sprint("c", i), limit.Fixed(1), 0, time.Second, "app", true}))
 	}
