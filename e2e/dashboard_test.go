@@ -212,6 +212,7 @@ func liveDashboard(t *testing.T, browser context.Context) {
 	p.snap("dashboard-phone", narrow)
 	strange(p)
 	stop()
+	switched(p, d)
 	p.do(chromedp.EmulateViewport(light.width, light.height), prefers("light"))
 	keyboard(p)
 	atRest(p, d)
@@ -290,6 +291,21 @@ func keyboard(p *tab) {
 	p.do(chromedp.KeyEvent(kb.End))
 	if said := eval[string](p, `document.getElementById("status").textContent`); !strings.Contains(said, ": goodput ") || !strings.Contains(said, ", offered ") {
 		p.t.Errorf("the last point of the chart reads %q", said)
+	}
+}
+
+// switched turns observe mode on, and leaves it to the policy again, by the buttons.
+func switched(p *tab, d *dashboard) {
+	p.t.Helper()
+	for _, step := range []struct {
+		button string
+		on     bool
+	}{{"observe", true}, {"observe-policy", false}} {
+		eval[bool](p, fmt.Sprintf(`(document.getElementById(%q).click(), document.getElementById("confirm-yes").click(), true)`, step.button))
+		p.until(3*time.Second, fmt.Sprintf(`/Observe mode is on/.test(document.getElementById("observe-now").textContent) === %v && document.getElementById("observe-policy").hidden === %v`, step.on, !step.on))
+		if is := d.state(p.t)["observe"]; is != step.on {
+			p.t.Errorf("after %q the state says observe %v: %s", step.button, is, p.text("#observe-said"))
+		}
 	}
 }
 

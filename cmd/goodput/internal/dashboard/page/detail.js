@@ -172,7 +172,7 @@ function refused(all) {
   }, (li, r) => {
     const [what, when, knob] = li.firstElementChild.children;
     say(what, `${count(r.count)} × ${reason(r.reason || r.outcome)}`);
-    const waited = r.waited_seconds > 0 ? `, after a wait of ${seconds(r.waited_seconds)}` : ", at the door";
+    const waited = r.waited_seconds > 0 ? `, after a wait of ${seconds(r.waited_seconds)}` : "";
     const retry = r.retry_after_seconds > 0 ? `, told to retry after ${seconds(r.retry_after_seconds)}` : "";
     say(when, `${seconds(r.ago_seconds)} ago${waited}${retry}`);
     say(knob, r.knob ? "decided by: " + r.knob : "");
