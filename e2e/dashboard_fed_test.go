@@ -38,7 +38,7 @@ window.tick = (number, names, more = {}) => ({
 	state: {
 		version: 1, phase: "ready", uptime_seconds: 90061, connections: { open: 12345, upgraded: 0 }, servers: [],
 		limiters: names.map((name, i) => ({
-			name, observe: false, limit: 10 + i, in_use: 3, running: 3, waiting: 0, waiting_cost: 0, waiting_bytes: 0, waiting_bytes_limit: 1 << 26,
+			name, observe: false, limit: 10 + i, limit_min: 4, limit_max: 64, in_use: 3, running: 3, waiting: 0, waiting_cost: 0, waiting_bytes: 0, waiting_bytes_limit: 1 << 26,
 			age_seconds: 0, order: "fifo", depth: 20, overload: false, demand_ratio: 0.5, retry_after_seconds: 1, state: "busy: slots are free, nobody waits",
 			derivation: { text: "words", depth: 20, capacity_per_second: 200, objective_seconds: 0.4, mean_seconds: 0.05, service_seconds: 0.1, percentile: 0.99 },
 			counts: { arrivals: 1234567, admitted_immediately: 0, admitted_after_waiting: 0, exempt_admissions: 0, limit_changes: 0, ends: [] },
@@ -165,7 +165,7 @@ func saysWhatItKnows(p *tab) {
 		send("tick", tick(2, ["app"], worse)), frames2())`)
 	for selector, want := range map[string]string{
 		`#tiles [data-key="p99"]`: "over 2.1 s", `#tiles [data-key="p99"] + .about`: "objective 400 ms: missed", "#state": "saturated: 9 wait",
-		"#refused b": "32 × queue full", "#refused .knob": "decided by: objective", "#refused .sentence": "the sentence",
+		`#now [data-key="limit"]`: "10, of 4 to 64", "#refused b": "32 × queue full", "#refused .knob": "decided by: objective", "#refused .sentence": "the sentence",
 		`#counts [data-key="arrivals"]`: "1\u202f234\u202f567", `#process [data-key="uptime"]`: "1 d 1 h",
 	} {
 		if got := p.text(selector); got != want {
@@ -175,7 +175,7 @@ func saysWhatItKnows(p *tab) {
 	// The state flaps, with other numbers each time; then it stays.
 	said := eval[[]string](p, `(async () => {
 		for (let n = 3; n < 20; n++) {
-			worse.explanation.state = "saturated: " + n + " wait";
+			worse.explanation.state = "saturated: " + n + " wait, " + (n % 3 ? n + "ms" : n / 7 + " µs");
 			send("tick", n < 10 && n % 2 ? tick(n, ["app"]) : tick(n, ["app"], worse));
 			await frames2();
 		}

@@ -20,11 +20,12 @@ const columns = [
   { key: "demand", label: "demand", of: (_, s) => times(s.demand_ratio), from: "desktop" },
 ];
 
-// tone is how much a state is of interest, for the eye; the words say it too.
+// tone is how much a state is of interest, by the words that it begins with, for the eye; the
+// words say it too.
 export function tone(state) {
-  if (/^(unreachable|absent|paused|completion falling|drain)/.test(state)) return "bad";
+  if (/^(slowed|unreachable|absent|paused|drain)/.test(state)) return "bad";
   if (/^(saturated|the allowance|searching)/.test(state)) return "shed";
-  if (/^(burst|at the admission)/.test(state)) return "full";
+  if (/^(burst|at the admission|observing)/.test(state)) return "full";
   return "calm";
 }
 

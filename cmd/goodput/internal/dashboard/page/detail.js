@@ -43,7 +43,7 @@ function against(v, s) {
 
 // now are the numbers of this moment, of which /api/v1/state has each.
 const now = [
-  { key: "limit", label: "limit", of: (s) => count(s.limit) },
+  { key: "limit", label: "limit", of: (s) => count(s.limit) + (s.limit_max > s.limit_min ? `, of ${count(s.limit_min)} to ${count(s.limit_max)}` : "") },
   { key: "in_use", label: "in use", of: (s) => `${count(s.in_use)} by ${count(s.running)} requests` },
   { key: "waiting", label: "waiting", of: (s) => `${count(s.waiting)}, cost ${count(s.waiting_cost)}` },
   { key: "bytes", label: "bytes that wait", of: (s) => `${bytes(s.waiting_bytes)} of ${bytes(s.waiting_bytes_limit)}` },

@@ -51,7 +51,7 @@ export function announce(text) {
 // changes all the time is not said at all.
 export class Steady {
   hear(subject, text) {
-    const bare = subject + "\n" + text.replace(/[\d.,]+/g, "#");
+    const bare = subject + "\n" + text.replace(measured, "#");
     this.times = bare === this.bare ? this.times + 1 : 0;
     this.bare = bare;
     if (this.times < steady || bare === this.said) return;
@@ -59,4 +59,5 @@ export class Steady {
     announce(text);
   }
 }
+const measured = /[\d.,]+(?: ?(?:ns|µs|ms|s|m|h|k|M)(?![a-z]))*/g; // a number with its unit
 const steady = 3; // ticks after the one that brought it
