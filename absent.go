@@ -1,10 +1,6 @@
 package goodput
 
-import (
-	"fmt"
-	"strings"
-	"time"
-)
+import "time"
 
 // SetPresent says whether there is anything to run work on; at first there is. Say false when the
 // last server behind the limiter has gone, and true when one is back; the same again changes
@@ -24,9 +20,9 @@ func (l *Limiter) SetPresent(present bool) {
 
 // explainAbsent says that there is nothing to run work on, since when, and what becomes of
 // those who wait.
-func explainAbsent(b *strings.Builder, s *Stats) {
+func explainAbsent(f *facts, s *Stats) {
 	if absent, bound := s.absent(); absent > 0 {
-		fmt.Fprintf(b, "  absent   nothing to run work on since %v: who waits is refused as unavailable after %v\n", short(absent), short(bound))
+		f.add("absent", "nothing to run work on since %v: who waits is refused as unavailable after %v", short(absent), short(bound))
 	}
 }
 

@@ -298,7 +298,7 @@ func TestAllowanceIsExplained(t *testing.T) {
 		if _, ok := l.TryAcquire(); ok {
 			t.Error("TryAcquire got what is not allowed")
 		}
-		if text := l.Explain(); !strings.Contains(text, "  allowed  10/s, burst 2: 0 left; it is what bounds the rate, the slots could serve 160/s\n") {
+		if text := l.Explain(); !strings.Contains(flat(text), " allowed 10/s, burst 2: 0 left; it is what bounds the rate, the slots could serve 160/s ") {
 			t.Errorf("Explain says\n%s", text)
 		}
 	})

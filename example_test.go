@@ -185,6 +185,43 @@ func ExampleLimiter_Explain() {
 		Name: "search", Limit: limit.Fixed(60), Objective: 400 * time.Millisecond, Service: 50 * time.Millisecond,
 	})
 	fmt.Print(lim.Explain())
+	// Output:
+	// search: idle
+	//   limit    60 (fixed(60)); 0 in use by 0 requests
+	//   depth    60 slots / 50ms mean = 1200/s; objective 400ms p99, service p99 230ms
+	//            -> 201 deep (rule of thumb 480: p99 would be 634ms); 0 samples, prior
+	//            service 50ms
+	//   queue    0 waiting
+	//   order    fifo: nobody waits
+	//   load     0.00 over the last 400ms, fading: 0/s offered, 1200/s can be served
+	//   latency  no data: nothing that was timed has ended
+	//   ended    0 of 0 arrivals
+}
+
+// What Explain prints, in parts.
+func ExampleLimiter_Explanation() {
+	lim := goodput.New(goodput.Config{Limit: limit.Fixed(1), Depth: goodput.NoQueue, Objective: 400 * time.Millisecond})
+	slot, _ := lim.Acquire(context.Background())
+	defer slot.Release()
+	_, err := lim.Acquire(context.Background())
+	fmt.Println(errors.Is(err, goodput.ErrRejected))
+
+	e := lim.Explanation()
+	fmt.Println(e.Condition)
+	for _, f := range e.Facts {
+		if f.Topic == "order" || f.Topic == "ended" {
+			fmt.Printf("%s: %s\n", f.Topic, f.Text)
+		}
+	}
+	for _, r := range e.Refused {
+		fmt.Println(r.Count, r.Reason, "by", r.Knob())
+	}
+	// Output:
+	// true
+	// boundary
+	// order: fifo: nobody waits
+	// ended: 1 of 2 arrivals: rejected 1
+	// 1 queue_full by Depth none
 }
 
 // Trying a configuration on real traffic: everything runs, and the shadow says

@@ -4,87 +4,127 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/goodput/goodput/admission"
 )
 
-// State returns what the limiter is doing in words.
-func (s *Stats) State() string {
-	switch {
-	case s.Draining && s.Running == 0 && s.Waiting == 0:
-		return "drained"
-	case s.Draining:
-		return "draining"
-	case s.Stats.Absent:
-		return "absent: there is nothing to run work on"
-	case s.Limit == 0:
-		return "paused: the limit is 0"
-	case s.Load > 1 && s.Waiting == 0 && s.InUse < s.Limit && s.rateBinds():
-		return "the allowance is used up as it comes: slots are free, and what comes beyond it is refused at once"
-	case s.Running == 0 && s.Waiting == 0:
-		return "idle"
-	case s.Observe:
-		return fmt.Sprintf("observing: %d in use where %d may be, nothing is refused", s.InUse, s.Limit)
-	case !s.Derivation.Reachable && s.Waiting > 0:
-		return "unreachable: the service alone takes longer than the objective, the queue only keeps the slots busy"
-	case s.LimitSearch && (s.Waiting > 0 || s.InUse >= s.Limit):
-		return fmt.Sprintf("searching for the capacity: all of %d slots are busy, and there may be more", s.Limit)
-	case s.Overload && s.rateBinds():
-		return "saturated and doing its job: the allowance is used up as it comes, the queue is short, the rest is refused at once"
-	case s.Overload:
-		return "saturated and doing its job: the slots are busy, the queue is short, the rest is refused at once"
-	case s.Waiting > 0:
-		return "burst: the queue absorbs it"
-	case s.InUse >= s.Limit:
-		return "at the admission boundary: every slot is busy, nobody waits"
+// explainDepth has the arithmetic of both depths, and says why the one in force is less.
+func explainDepth(f *facts, s *Stats) {
+	f.add("depth", "%s", s.Derivation)
+	if s.Depth >= s.Derivation.Depth {
+		return
 	}
-	return "busy: slots are free, nobody waits"
+	busy := "the slots busy"
+	if s.rateBinds() {
+		busy = "the allowance in use"
+	}
+	f.also("%d in force, what keeps %s at load %.3g; more would only add latency", s.Depth, busy, s.Load)
 }
 
-// Explain returns a few lines about what the limiter is doing now and why: the
-// state, the arithmetic of the depth, the limit, the order, the load, the five
-// tenants that ask for most, who is shed, and the refusals so far by reason.
-func (l *Limiter) Explain() string {
-	s := l.Stats()
-	cfg := l.settings.Load().cfg
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", s.Name, s.State())
-	fmt.Fprintf(&b, "  limit    %d (%v); %d in use by %d requests\n", s.Limit, cfg.Limit, s.InUse, s.Running)
-	explainAbsent(&b, &s)
-	explainLimit(&b, &s, cfg.Limit)
-	fmt.Fprintf(&b, "  depth    %s\n", s.Derivation)
-	if s.Depth < s.Derivation.Depth {
-		busy := "the slots busy"
-		if s.rateBinds() {
-			busy = "the allowance in use"
+// explainHeld says for how long a unit is held beside the last minutes, and which part of that is not the
+// service's own: that is nothing until a dependency has been marked.
+func explainHeld(f *facts, s *Stats) {
+	about := len(*f)
+	say := func(format string, of ...any) {
+		if len(*f) == about {
+			f.add("held", format, of...)
+			return
 		}
-		fmt.Fprintf(&b, "           %d in force, what keeps %s at load %.3g; more would only add latency\n", s.Depth, busy, s.Load)
+		f.also(format, of...)
 	}
-	explainElsewhere(&b, &s)
-	fmt.Fprintf(&b, "  queue    %d waiting", s.Waiting)
+	if s.Baseline > 0 {
+		now := time.Duration(s.SlowedBy * float64(s.Baseline))
+		verdict := "as is usual"
+		switch {
+		case s.Slowed:
+			verdict = "what it depends on has slowed, and neither more load nor a higher limit nor larger sizes are why"
+		case s.SlowedBy > 1.25 || s.SlowedBy < 0.8:
+			verdict = "which is not called slow: it has not lasted, or the load, the limit or the sizes are why"
+		}
+		if s.SlowedBy < 0.8 {
+			verdict = "faster than usual"
+		}
+		say("a unit is held for %v now, and was for %v over the last minutes, %.2fx: %s", brief(now), brief(s.Baseline), s.SlowedBy, verdict)
+	}
+	if hold := s.Derivation.Mean; s.Elsewhere >= 0.001 && hold > 0 {
+		away := time.Duration(s.Elsewhere * float64(hold))
+		say("%v on average, %v of it (%.0f %%) downstream of this limiter: not its own time, and no reason to lower the limit",
+			short(hold), short(away), 100*s.Elsewhere)
+	}
+}
+
+func explainQueue(f *facts, s *Stats) {
+	text := fmt.Sprintf("%d waiting", s.Waiting)
 	if s.Waiting > 0 {
-		fmt.Fprintf(&b, ", cost %d, %d bytes, the oldest for %v", s.WaitingCost, s.WaitingBytes, s.Age.Round(time.Millisecond))
+		text += fmt.Sprintf(", cost %d, %d bytes, the oldest for %v", s.WaitingCost, s.WaitingBytes, s.Age.Round(time.Millisecond))
 	}
-	fmt.Fprintf(&b, "; order %v\n", s.Order)
-	fmt.Fprintf(&b, "  load     %.2f over the last %v, fading: %s/s offered, %s/s can be served\n",
+	f.add("queue", "%s", text)
+}
+
+// explainOrder says who goes first, and why it is so.
+func explainOrder(f *facts, s *Stats, configured Order) {
+	d := &s.Derivation
+	// As the core has it: the queue has stood for what the objective leaves for waiting, at
+	// least a mean service, and whoever is first would be late (admission, order).
+	patience := min(max(d.Objective-d.Service, d.Mean), time.Second)
+	var why string
+	switch {
+	case configured != admission.Auto:
+		why = "the configuration says so (Order)"
+	case d.Sizes == admission.SizeTrusted:
+		why = "sizes tell how long requests take, so it is known who would be late"
+	case s.Order == FIFO && s.Waiting == 0:
+		why = "nobody waits"
+	case s.Order == FIFO:
+		why = fmt.Sprintf("the queue has stood for %v, and whoever is first still makes the objective; it takes %v for another order", short(s.Stood), short(patience))
+	case s.Order == EDF:
+		why = fmt.Sprintf("the queue has stood for %v, more than %v, and deadlines differ; fifo again once it has drained", short(s.Stood), short(patience))
+	default:
+		why = fmt.Sprintf("the queue has stood for %v, more than %v, and who came first would be late: who came last is not; fifo again once it has drained", short(s.Stood), short(patience))
+	}
+	f.add("order", "%v: %s", s.Order, why)
+}
+
+func explainLoad(f *facts, s *Stats) {
+	f.add("load", "%.2f over the last %v, fading: %s/s offered, %s/s can be served",
 		s.Load, s.Derivation.Objective, perSecond(s.Demand), perSecond(s.Capacity))
-	explainPressure(&b, &s)
-	explainShares(&b, &s, &cfg, l.Tenants(explained))
-	fmt.Fprintf(&b, "  ended    %d of %d arrivals%s\n", ended(&s), s.Arrivals, counts(s.Outcomes[:], func(i int) string { return Outcome(i).String() }))
+}
+
+// explainLatency compares the latency with the objective. It is that of all requests so far.
+func explainLatency(f *facts, s *Stats) {
+	d := &s.Derivation
+	q, known := s.Latency.Quantile(d.Percentile)
+	if !known {
+		f.add("latency", "no data: nothing that was timed has ended")
+		return
+	}
+	p50, _ := s.Latency.Quantile(0.5)
+	verdict := "within"
+	if q > d.Objective {
+		verdict = "above"
+	}
+	f.add("latency", "p%.4g %v of all that got a slot so far, %s the objective of %v; p50 %v", 100*d.Percentile, brief(q), verdict, d.Objective, brief(p50))
+}
+
+// explainEnds says how requests ended so far.
+func explainEnds(f *facts, s *Stats) {
+	f.add("ended", "%d of %d arrivals%s", ended(s), s.Arrivals, counts(s.Outcomes[:], func(i int) string { return Outcome(i).String() }))
 	if refused := counts(s.Refusals[:], func(i int) string { return Reason(i).String() }); refused != "" {
-		fmt.Fprintf(&b, "  refused %s; retry after %v\n", strings.TrimPrefix(refused, ":"), s.RetryAfter)
+		f.add("refused", "%s; retry after %v", strings.TrimPrefix(refused, ": "), s.RetryAfter)
 	}
-	if s.Observe {
-		would := counts(s.Shadow.Refusals[:], func(i int) string {
-			if Reason(i) == Client {
-				return "waiting when it ended" // it really ran, and was faster than the shadow's queue
-			}
-			return Reason(i).String()
-		})
-		if would == "" {
-			would = ": nobody"
+	if !s.Observe {
+		return
+	}
+	would := counts(s.Shadow.Refusals[:], func(i int) string {
+		if Reason(i) == Client {
+			return "waiting when it ended" // it really ran, and was faster than the shadow's queue
 		}
-		fmt.Fprintf(&b, "  observe  nothing is refused; would have been%s\n", would)
+		return Reason(i).String()
+	})
+	if would == "" {
+		would = ": nobody"
 	}
-	return b.String()
+	f.add("observe", "nothing is refused; would have been%s", would)
 }
 
 // perSecond is a number per second to three figures, without an exponent.
@@ -93,18 +133,6 @@ func perSecond(v float64) string {
 		return fmt.Sprintf("%.0f", v)
 	}
 	return fmt.Sprintf("%.3g", v)
-}
-
-// explainElsewhere says which part of the time for which slots are held is not the
-// service's own: it is nothing until a dependency has been marked.
-func explainElsewhere(b *strings.Builder, s *Stats) {
-	hold := s.Derivation.Mean
-	if s.Elsewhere < 0.001 || hold <= 0 {
-		return
-	}
-	away := time.Duration(s.Elsewhere * float64(hold))
-	fmt.Fprintf(b, "  held     %v on average, %v of it (%.0f %%) downstream of this limiter: not its own time, and no reason to lower the limit\n",
-		short(hold), short(away), 100*s.Elsewhere)
 }
 
 func ended(s *Stats) (n uint64) {

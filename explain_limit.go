@@ -2,34 +2,37 @@ package goodput
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/goodput/goodput/admission"
 	"github.com/goodput/goodput/limit"
 )
 
-// explainLimit says why the limit is what it is: when it last moved and why, when its law was
+// explainLimit says what the limit is and why: when it last moved and why, when its law was
 // asked, and whether it has found the capacity; or, of a fixed one, that it was measured
 // for another service.
-func explainLimit(b *strings.Builder, s *Stats, law limit.Law) {
+func explainLimit(f *facts, s *Stats, law limit.Law) {
+	f.add("limit", "%d (%v); %d in use by %d requests", s.Limit, law, s.InUse, s.Running)
 	switch {
 	case s.LimitHeld:
-		fmt.Fprintf(b, "           held: everything runs at once, so what is measured does not follow from a limit, and none can be found by watching; counted is what one of %d would do\n", s.Limit)
+		f.also("held: everything runs at once, so what is measured does not follow from a limit, and none can be found by watching; counted is what one of %d would do", s.Limit)
 	case admission.Moves(law):
-		fmt.Fprintf(b, "           %s; the law was asked %v ago", moved(s), short(s.LimitAsked))
+		search := ""
 		if s.LimitSearch {
-			b.WriteString(", and still searches for the capacity")
+			search = ", and still searches for the capacity"
 		}
-		b.WriteString("\n")
+		f.also("%s; the law was asked %v ago%s", moved(s), short(s.LimitAsked), search)
+		if s.LimitFloored > 0 {
+			f.also("it has stood at its minimum of %d for %v while more was offered than that serves", s.LimitMin, short(s.LimitFloored))
+		}
 	case s.LimitChanges > 0:
-		fmt.Fprintf(b, "           %d until it was set %v ago\n", s.LimitFrom, short(s.LimitMoved))
+		f.also("%d until it was set %v ago", s.LimitFrom, short(s.LimitMoved))
 	}
 	if _, fixed := law.(limit.Fixed); fixed && s.Derivation.Drifted {
-		fmt.Fprintf(b, "           drift: a unit is held for %v, and %v was recorded when the limit was chosen: choose it anew, or let limit.Auto find it; a deeper queue would only add latency\n",
+		f.also("drift: a unit is held for %v, and %v was recorded when the limit was chosen: choose it anew, or let limit.Auto find it; a deeper queue would only add latency",
 			short(s.Derivation.Mean), short(s.Derivation.Declared))
 	}
 	if s.Dropped > 0 {
-		fmt.Fprintf(b, "           %d were refused by what is behind the limit, or did not reach it\n", s.Dropped)
+		f.also("%d were refused by what is behind the limit, or did not reach it", s.Dropped)
 	}
 }
 

@@ -10,17 +10,20 @@ import (
 	"github.com/goodput/goodput/limit"
 )
 
+// flat is text without its line breaks and indents.
+func flat(text string) string { return strings.Join(strings.Fields(text), " ") }
+
 // sayings checks what Explain says, and what it does not.
 func sayings(t *testing.T, l *Limiter, says, not []string) {
 	t.Helper()
-	text := l.Explain()
+	text := flat(l.Explain())
 	for _, want := range says {
-		if !strings.Contains(text, want) {
+		if !strings.Contains(text, flat(want)) {
 			t.Errorf("want %q in\n%s", want, text)
 		}
 	}
 	for _, other := range not {
-		if strings.Contains(text, other) {
+		if strings.Contains(text, flat(other)) {
 			t.Errorf("want no %q in\n%s", other, text)
 		}
 	}

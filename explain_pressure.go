@@ -2,19 +2,18 @@ package goodput
 
 import (
 	"cmp"
-	"fmt"
 	"strconv"
 	"strings"
 )
 
 // explainPressure says how short of processors the process is, or that this is not known:
 // nothing where no signal is configured.
-func explainPressure(b *strings.Builder, s *Stats) {
+func explainPressure(f *facts, s *Stats) {
 	switch {
 	case s.PressureAbsent:
-		fmt.Fprintf(b, "  pressure not known, goes on without: %s\n", s.PressureSays)
+		f.add("pressure", "not known, goes on without: %s", s.PressureSays)
 	case s.PressureSays != "":
-		fmt.Fprintf(b, "  pressure %s of what is too much: %s\n", pressureFigure(s.Pressure), s.PressureSays)
+		f.add("pressure", "%s of what is too much: %s", pressureFigure(s.Pressure), s.PressureSays)
 	}
 }
 

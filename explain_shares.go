@@ -14,27 +14,27 @@ const explained = 5
 
 // explainShares says what there is for all, who has what, and who is shed: nothing without
 // an allowance, tenants, reserves and an overload.
-func explainShares(b *strings.Builder, s *Stats, cfg *Config, top []TenantState) {
-	explainAllowance(b, s)
+func explainShares(f *facts, s *Stats, cfg *Config, top []TenantState) {
+	explainAllowance(f, s)
 	if cfg.Tenants != nil {
 		t := &s.Stats.Tenants
-		fmt.Fprintf(b, "  tenants  %d with a row; %d ask, %d for more than their share", t.Rows, t.Active, t.Over)
+		capped := ""
 		if t.Capped > 0 {
-			fmt.Fprintf(b, "; cost %d waits for a ceiling of its own", t.Capped)
+			capped = fmt.Sprintf("; cost %d waits for a ceiling of its own", t.Capped)
 		}
-		b.WriteByte('\n')
+		f.add("tenants", "%d with a row; %d ask, %d for more than their share%s", t.Rows, t.Active, t.Over, capped)
 		for i := range top {
-			fmt.Fprintf(b, "           %s\n", tenantWords(&top[i], s.Limit))
+			f.also("%s", tenantWords(&top[i], s.Limit))
 		}
 		if more := t.Active - len(top); more > 0 {
-			fmt.Fprintf(b, "           and %d that ask for less\n", more)
+			f.also("and %d that ask for less", more)
 		}
 	}
 	if parts := reserveWords(cfg.Reserve); parts != "" {
-		fmt.Fprintf(b, "  reserve  %s of what is granted\n", parts)
+		f.add("reserve", "%s of what is granted", parts)
 	}
 	if s.ShedCohort > 0 {
-		fmt.Fprintf(b, "  shed     %v, users from cohort %d of %d on: %.3g/s offered where %.3g/s are left for it\n",
+		f.add("shed", "%v, users from cohort %d of %d on: %.3g/s offered where %.3g/s are left for it",
 			s.ShedPriority, s.ShedCohort, admission.Cohorts, s.ShedOffered, s.ShedServed)
 	}
 }

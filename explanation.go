@@ -1,33 +1,129 @@
 package goodput
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
 
 // An Explanation says what a limiter is doing now and why, each number with its arithmetic.
+// Explain prints it, and it has no text of its own.
 type Explanation struct {
-	Limiter string
-	State   string    // in words: see Stats.State
-	Facts   []Fact    // in the order in which a person reads them
-	Refused []Refusal // what callers were told lately, the latest first
+	Limiter   string
+	Condition Condition
+	State     string    // the condition in words: see Stats.State
+	Facts     []Fact    // in the order in which a person reads them
+	Refused   []Refusal // what callers were told lately, the latest first: see Limiter.Refused
 }
 
 // A Fact is a thing that an Explanation says.
 type Fact struct {
-	Topic string // one word: limit, depth, queue, load, ...
-	Text  string // a sentence or some, in lines
+	Topic string // one word of at most 8 letters: limit, depth, queue, load, ...
+	Text  string // a sentence or some, each a line
 }
 
 // Explanation returns what Explain prints, in parts.
 func (l *Limiter) Explanation() Explanation {
 	s := l.Stats()
-	e := Explanation{Limiter: s.Name, State: s.State(), Refused: l.Refused()}
-	for _, line := range strings.Split(strings.TrimSpace(l.Explain()), "\n")[1:] {
-		topic := strings.TrimSpace(line[:min(11, len(line))])
-		text := strings.TrimSpace(line[min(11, len(line)):])
-		if topic == "" && len(e.Facts) > 0 {
-			e.Facts[len(e.Facts)-1].Text += "\n" + text
-			continue
-		}
-		e.Facts = append(e.Facts, Fact{topic, text})
-	}
+	cfg := l.settings.Load().cfg
+	e := Explanation{Limiter: s.Name, Condition: s.Condition(), State: s.State(), Refused: l.Refused()}
+	f := facts{}
+	explainLimit(&f, &s, cfg.Limit)
+	explainAbsent(&f, &s)
+	explainDepth(&f, &s)
+	explainHeld(&f, &s)
+	explainQueue(&f, &s)
+	explainOrder(&f, &s, cfg.Order)
+	explainLoad(&f, &s)
+	explainPressure(&f, &s)
+	explainShares(&f, &s, &cfg, l.Tenants(explained))
+	explainLatency(&f, &s)
+	explainEnds(&f, &s)
+	e.Facts = f
 	return e
+}
+
+// Explain returns some lines, of at most 80 columns, about what the limiter is doing now and
+// why: the state, the limit, the arithmetic of the depth, the queue and its order, the load,
+// the five tenants that ask for most, who is shed, the latency against the objective,
+// how requests ended, and the last refusals with the setting that decided each. It costs
+// tens of microseconds: for a person who asks.
+func (l *Limiter) Explain() string { return l.Explanation().String() }
+
+// facts are those of an Explanation to be.
+type facts []Fact
+
+// add says something about a topic. What comes after each line break is a sentence of its own.
+func (f *facts) add(topic, format string, of ...any) {
+	*f = append(*f, Fact{topic, fmt.Sprintf(format, of...)})
+}
+
+// also says more about the topic of the last fact.
+func (f *facts) also(format string, of ...any) {
+	last := &(*f)[len(*f)-1]
+	last.Text += "\n" + fmt.Sprintf(format, of...)
+}
+
+const (
+	columns     = 80 // what a terminal has, and mail does not break
+	topicColumn = 2
+	textColumn  = 11 // 2, a topic of 8 letters, and a space
+	shownLast   = 5  // refusals that Explain shows: a screen has 24 lines
+)
+
+// String returns what Explain does.
+func (e Explanation) String() string {
+	var b strings.Builder
+	wrap(&b, "", e.Limiter+": "+e.State, topicColumn)
+	for _, f := range e.Facts {
+		for i, line := range strings.Split(f.Text, "\n") {
+			head := strings.Repeat(" ", textColumn)
+			if i == 0 {
+				head = fmt.Sprintf("%*s%-*s", topicColumn, "", textColumn-topicColumn, f.Topic)
+			}
+			wrap(&b, head, line, textColumn)
+		}
+	}
+	for i := range e.Refused[:min(len(e.Refused), shownLast)] {
+		head := "  last     "
+		if i > 0 {
+			head = strings.Repeat(" ", textColumn)
+		}
+		wrap(&b, head, e.Refused[i].brief(), textColumn)
+	}
+	return b.String()
+}
+
+// brief is a refusal in a line or two: Error has all of its numbers.
+func (r *Refusal) brief() string {
+	text := fmt.Sprintf("%d x %v, %v ago", r.Count, r.Reason, short(r.Ago))
+	if r.Waited > 0 {
+		text += fmt.Sprintf(" and after a wait of %v", short(r.Waited))
+	}
+	text += ": " + r.Knob() + fmt.Sprintf("; %d of %d in use, %d waiting", r.InUse, r.Limit, r.Waiting)
+	if r.RetryAfter > 0 {
+		text += fmt.Sprintf("; retry after %v", short(r.RetryAfter))
+	}
+	return text
+}
+
+// wrap writes text after head, in lines of at most columns where its words are short enough; those
+// after the first are indented.
+func wrap(b *strings.Builder, head, text string, indent int) {
+	b.WriteString(head)
+	at, begun := utf8.RuneCountInString(head), false
+	for word := range strings.FieldsSeq(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case begun && at+1+n > columns:
+			fmt.Fprintf(b, "\n%*s", indent, "")
+			at = indent
+		case begun:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at, begun = at+n, true
+	}
+	b.WriteByte('\n')
 }

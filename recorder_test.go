@@ -114,7 +114,7 @@ func TestExplainSaysTheState(t *testing.T) {
 		l := New(Config{Name: "search", Limit: limit.Fixed(2), Objective: 400 * time.Millisecond, Service: 20 * time.Millisecond})
 		says := func(want string) {
 			t.Helper()
-			if text := l.Explain(); !strings.Contains(text, want) {
+			if text := l.Explain(); !strings.Contains(flat(text), flat(want)) {
 				t.Errorf("want %q in\n%s", want, text)
 			}
 		}

@@ -1,6 +1,8 @@
 package goodput
 
 import (
+	"time"
+
 	"github.com/goodput/goodput/admission"
 )
 
@@ -43,6 +45,11 @@ type Stats struct {
 	// upgraded connections, which last as long as their client likes, are not in it.
 	Latency Histogram
 
+	// Refusing says that somebody was refused for want of capacity within the last objective, or
+	// the last second if that is longer: as queue_full, bytes_full, no_budget, shed, displaced,
+	// wait_bound or doomed. False while it only observes.
+	Refusing bool
+
 	// Capacity is how much cost per second can be served, by the slots and the allowance,
 	// and Demand how much is offered, refused work included: Demand / Capacity is what an
 	// autoscaler needs, because shedding hides load from the CPU.
@@ -67,6 +74,9 @@ func (l *Limiter) Stats() Stats {
 		core.InUse -= l.member.stake.Elsewhere() // of its share, in use in others
 	}
 	real, shadow := l.apart(now, core)
+	if real.Waiting == 0 {
+		real.Stood = 0 // who is observed waits in the shadow alone
+	}
 	for reason, n := range l.gone {
 		real.Arrivals += n
 		real.Outcomes[Cancelled] += n
@@ -81,6 +91,7 @@ func (l *Limiter) Stats() Stats {
 		Capacity: core.Derivation.Rate,
 		Demand:   core.Offered,
 	}
+	s.Refusing = l.refused.lately(now, max(s.Derivation.Objective, time.Second)) && !s.Observe
 	l.leave(now)
 	if l.member != nil {
 		s.LimitMin, s.LimitMax = l.member.group.bounds(l.member.index)

@@ -432,6 +432,7 @@ func (d *duel) compare() error {
 	// What was measured is not the model's.
 	want.Depth, want.Overload, want.Offered, want.Load, want.RetryAfter = got.Depth, got.Overload, got.Offered, got.Load, got.RetryAfter
 	want.MaxItems, want.MaxBytes, want.Derivation = d.model.cfg.MaxItems, d.model.cfg.MaxBytes, got.Derivation
+	want.Stood = got.Stood
 	want.LimitFloored, want.Baseline, want.Slowed, want.SlowedBy = got.LimitFloored, got.Baseline, got.Slowed, got.SlowedBy
 	want.ShedPriority, want.ShedCohort = got.ShedPriority, got.ShedCohort
 	want.ShedOffered, want.ShedServed = got.ShedOffered, got.ShedServed

@@ -17,6 +17,7 @@ type Stats struct {
 	WaitingBytes int64         // bytes of body that wait
 	Exempt       int           // exempt requests in flight
 	Age          time.Duration // how long the one that arrived first has waited
+	Stood        time.Duration // for how long somebody has waited without a break
 	Order        Order         // in force: FIFO, NewestFirst or EDF
 	Depth        int           // in force, units of cost: at most Derivation.Depth
 	Overload     bool          // a standing overload may hold Depth below the derived one
@@ -105,6 +106,9 @@ func (c *Core) Stats(now time.Duration) Stats {
 		LimitCalled: c.counts.called, LimitCalledUp: c.counts.calledUp,
 		LimitWhy: c.law.Why(), LimitFrom: c.movedFrom, LimitAsked: c.now - c.lawAt, LimitSearch: c.search,
 		LimitHeld: c.held && Moves(c.cfg.Limit),
+	}
+	if c.waiting > 0 {
+		s.Stood = c.now - c.stood
 	}
 	if c.counts.limitChanges > 0 {
 		s.LimitMoved = c.now - c.movedAt

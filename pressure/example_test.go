@@ -2,7 +2,6 @@ package pressure_test
 
 import (
 	"fmt"
-	"strings"
 	"testing/fstest"
 	"time"
 
@@ -39,13 +38,13 @@ func ExampleCGroup() {
 	})
 	l.Stats()
 	time.Sleep(5 * time.Millisecond) // wall clock: a window, an example has no bubble of synctest
-	for line := range strings.Lines(l.Explain()) {
-		if strings.Contains(line, "pressure") {
-			fmt.Println(strings.TrimSpace(line))
+	for _, f := range l.Explanation().Facts {
+		if f.Topic == "pressure" {
+			fmt.Println(f.Text)
 		}
 	}
 	// Output:
-	// pressure not known, goes on without: cgroup: proc/self/cgroup: file does not exist
+	// not known, goes on without: cgroup: proc/self/cgroup: file does not exist
 }
 
 // Stricter than by default: of a thousand waits no more than one may be longer than a

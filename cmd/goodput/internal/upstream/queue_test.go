@@ -159,7 +159,7 @@ func TestAllDownAndBack(t *testing.T) {
 				t.Errorf("refused after %v", waited)
 			}
 		}
-		text := l.Explain()
+		text := strings.Join(strings.Fields(l.Explain()), " ") // without its line breaks
 		if !strings.Contains(text, "nothing to run work on since") || !strings.Contains(text, "unavailable after 1.5s") {
 			t.Error(text)
 		}

@@ -1,0 +1,165 @@
+package goodput
+
+import (
+	"fmt"
+	"time"
+)
+
+// A Condition is what a limiter is doing, in a word that stays the same: for tests, logs and
+// whoever counts. Stats.State has it as a sentence, with numbers that do not.
+type Condition uint8
+
+// Conditions of a limiter.
+const (
+	ConditionIdle        Condition = iota // nothing runs and nobody waits
+	ConditionBusy                         // slots are free
+	ConditionBoundary                     // every slot is busy, and nobody waits
+	ConditionBurst                        // somebody waits, which no standing overload is why
+	ConditionSaturated                    // more is offered than can be served: the queue is short, and the rest is refused at once
+	ConditionSlowed                       // a unit is held for longer than it was, and no more work is why: what it depends on has slowed
+	ConditionSearching                    // every slot is busy, and the law does not know yet whether there may be more
+	ConditionUnreachable                  // the service alone takes longer than the objective, and somebody waits
+	ConditionAllowance                    // slots are free, and the allowance is used up
+	ConditionObserving                    // everything runs, and nothing is refused
+	ConditionPaused                       // the limit is 0
+	ConditionAbsent                       // there is nothing to run work on: see Limiter.SetPresent
+	ConditionDraining                     // newcomers are refused, and who is there is served
+	ConditionDrained                      // and that is done
+)
+
+var conditionWords = [...]string{
+	ConditionIdle: "idle", ConditionBusy: "busy", ConditionBoundary: "boundary", ConditionBurst: "burst",
+	ConditionSaturated: "saturated", ConditionSlowed: "slowed", ConditionSearching: "searching",
+	ConditionUnreachable: "unreachable", ConditionAllowance: "allowance", ConditionObserving: "observing",
+	ConditionPaused: "paused", ConditionAbsent: "absent", ConditionDraining: "draining", ConditionDrained: "drained",
+}
+
+// String returns the word used in logs and JSON.
+func (c Condition) String() string {
+	if int(c) < len(conditionWords) {
+		return conditionWords[c]
+	}
+	return fmt.Sprintf("condition(%d)", uint8(c))
+}
+
+// Conditions returns all there are.
+func Conditions() []Condition {
+	all := make([]Condition, len(conditionWords))
+	for i := range all {
+		all[i] = Condition(i)
+	}
+	return all
+}
+
+// Condition returns what the limiter is doing: the first of what follows that holds. What an
+// operator has done comes before what the load does.
+func (s *Stats) Condition() Condition {
+	full := s.InUse >= s.Limit
+	switch {
+	case s.Draining && s.Running == 0 && s.Waiting == 0:
+		return ConditionDrained
+	case s.Draining:
+		return ConditionDraining
+	case s.Stats.Absent:
+		return ConditionAbsent
+	case s.Limit == 0:
+		return ConditionPaused
+	case s.Load > 1 && s.Waiting == 0 && !full && s.rateBinds():
+		return ConditionAllowance
+	case s.Running == 0 && s.Waiting == 0:
+		return ConditionIdle
+	case s.Observe:
+		return ConditionObserving
+	case s.Slowed:
+		return ConditionSlowed
+	case !s.Derivation.Reachable && s.Waiting > 0:
+		return ConditionUnreachable
+	case s.LimitSearch && (s.Waiting > 0 || full):
+		return ConditionSearching
+	case s.Overload, s.young():
+		return ConditionSaturated
+	case s.Waiting > 0:
+		return ConditionBurst
+	case full:
+		return ConditionBoundary
+	}
+	return ConditionBusy
+}
+
+// young reports whether more is offered than can be served and refused already, but not for so
+// long that the overload stands.
+func (s *Stats) young() bool { return s.Refusing && s.Load > 1 && !s.Overload }
+
+// State returns what the limiter is doing in a sentence with numbers.
+func (s *Stats) State() string {
+	d := &s.Derivation
+	switch c := s.Condition(); c {
+	case ConditionDraining:
+		return fmt.Sprintf("draining: %d run and %d wait, newcomers are refused", s.Running, s.Waiting)
+	case ConditionAbsent:
+		return fmt.Sprintf("absent: there is nothing to run work on, for %v; %d wait for it", short(s.Stats.AbsentFor), s.Waiting)
+	case ConditionPaused:
+		return fmt.Sprintf("paused: the limit is 0; %d run and %d wait", s.Running, s.Waiting)
+	case ConditionAllowance:
+		return fmt.Sprintf("the allowance is used up as it comes, %.6g/s: %d of %d slots are free, and what comes beyond it is refused at once",
+			d.Allowance.Rate, s.Limit-s.InUse, s.Limit)
+	case ConditionObserving:
+		return fmt.Sprintf("observing: %d in use where %d may be, nothing is refused", s.InUse, s.Limit)
+	case ConditionSlowed:
+		return s.slowedState()
+	case ConditionUnreachable:
+		return fmt.Sprintf("unreachable: the service alone takes %v at the p%.4g, longer than the objective of %v; the queue only keeps the slots busy",
+			short(d.Service), 100*d.Percentile, d.Objective)
+	case ConditionSearching:
+		return fmt.Sprintf("searching for the capacity: all of %d slots are busy, and there may be more", s.Limit)
+	case ConditionSaturated:
+		return s.saturatedState()
+	case ConditionBurst:
+		if s.Refusing {
+			return fmt.Sprintf("burst: more came at once than may wait; %d wait where %d may, the rest is refused", s.WaitingCost, s.Depth)
+		}
+		return fmt.Sprintf("burst: the queue absorbs it; %d wait where %d may", s.WaitingCost, s.Depth)
+	case ConditionBoundary:
+		return fmt.Sprintf("at the admission boundary: all of %d slots are busy, nobody waits", s.Limit)
+	case ConditionBusy:
+		return fmt.Sprintf("busy: %d of %d slots are free, nobody waits", s.Limit-s.InUse, s.Limit)
+	default:
+		return c.String()
+	}
+}
+
+func (s *Stats) saturatedState() string {
+	head := "saturated and doing its job"
+	if s.young() {
+		head = "saturated" // the queue is still as deep as a burst may fill it
+	}
+	busy := "the slots are busy"
+	if s.rateBinds() {
+		busy = "the allowance is used up as it comes"
+	}
+	return fmt.Sprintf("%s: %.3g times what can be served is offered; %s, %d wait where %d may, the rest is refused at once",
+		head, s.Load, busy, s.WaitingCost, s.Depth)
+}
+
+// slowedState says since what, and what that costs: so many slots serve so much less.
+func (s *Stats) slowedState() string {
+	now := time.Duration(s.SlowedBy * float64(s.Baseline))
+	text := fmt.Sprintf("slowed: a unit is held %.2gx as long (%v) as over the last minutes (%v): what it depends on has slowed", s.SlowedBy, brief(now), brief(s.Baseline))
+	if s.Baseline <= 0 || now <= 0 {
+		return "slowed: units are held for longer than over the last minutes: what it depends on has slowed"
+	}
+	if rate := func(held time.Duration) string { return perSecond(float64(s.Limit) / held.Seconds()) }; s.Waiting > 0 || s.Overload {
+		text += fmt.Sprintf("; %d slots complete %s/s where it was %s/s, and the queue grows though no more is offered: %d wait, %s/s come",
+			s.Limit, rate(now), rate(s.Baseline), s.WaitingCost, perSecond(s.Demand))
+	}
+	return text
+}
+
+// brief is a duration to three figures.
+func brief(d time.Duration) time.Duration {
+	unit := time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return d.Round(unit)
+}
