@@ -6,6 +6,7 @@
 //	GET /readyz         503 only while starting or draining
 //	GET /metrics        Prometheus
 //	GET /api/v1/state   JSON
+//	GET /api/v1/explain what a limiter does and why, in text or JSON
 //	GET /api/v1/events  the state, rates and quantiles each second, as server-sent events
 //	GET /version        JSON
 //	POST /api/v1/observe switches observe mode: see observe.go
@@ -91,6 +92,7 @@ func New(cfg Config) *Admin {
 	a.mux.HandleFunc("GET /readyz", a.ready)
 	a.mux.Handle("GET /metrics", metrics.Handler(registry))
 	a.mux.HandleFunc("GET /api/v1/state", a.state)
+	a.mux.HandleFunc("GET /api/v1/explain", a.explain)
 	a.mux.Handle("GET /api/v1/events", a.events)
 	a.mux.HandleFunc("GET /version", a.version)
 	browser := dashboard.Handler()
@@ -214,7 +216,7 @@ func (a *Admin) page(w http.ResponseWriter, _ *http.Request) {
 	}
 	a.lasting(w)
 	a.servers(w)
-	fmt.Fprint(w, "\n/livez /readyz /metrics /api/v1/state /api/v1/events /version\n")
+	fmt.Fprint(w, "\n/livez /readyz /metrics /api/v1/state /api/v1/explain /api/v1/events /version\n")
 }
 
 // lasting says what lasts in the classes in which something does.

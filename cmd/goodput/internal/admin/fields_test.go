@@ -21,9 +21,12 @@ func stateOf(s *goodput.Stats) (top, derived, counts map[string]any) {
 		"waiting": float64(s.Waiting), "waiting_cost": float64(s.WaitingCost),
 		"waiting_bytes": float64(s.WaitingBytes), "waiting_bytes_limit": float64(s.MaxBytes),
 		"age_seconds": s.Age.Seconds(), "depth": float64(s.Depth),
-		"demand_ratio": s.Load, "retry_after_seconds": s.RetryAfter.Seconds(), "state": s.State(),
+		"demand_ratio": s.Load, "retry_after_seconds": s.RetryAfter.Seconds(), "state": s.State(), "condition": s.Condition().String(),
+		"refusing": s.Refusing, "stood_seconds": s.Stood.Seconds(),
 		"limit_why": s.LimitWhy, "limit_from": float64(s.LimitFrom), "limit_moved_seconds": s.LimitMoved.Seconds(),
 		"limit_asked_seconds": s.LimitAsked.Seconds(), "limit_search": s.LimitSearch,
+		"limit_min": float64(s.LimitMin), "limit_max": float64(s.LimitMax), "limit_floored_seconds": s.LimitFloored.Seconds(),
+		"baseline_seconds": s.Baseline.Seconds(), "slowed": s.Slowed, "slowed_by": s.SlowedBy,
 	}
 	d := s.Derivation
 	derived = map[string]any{
@@ -36,7 +39,8 @@ func stateOf(s *goodput.Stats) (top, derived, counts map[string]any) {
 	counts = map[string]any{
 		"arrivals": float64(s.Arrivals), "admitted_immediately": float64(s.Immediate), "admitted_after_waiting": float64(s.Dequeued),
 		"exempt_admissions": float64(s.ExemptAdmitted), "limit_changes": float64(s.LimitChanges),
-		"limit_raised": float64(s.LimitRaised), "dropped": float64(s.Dropped),
+		"limit_raised": float64(s.LimitRaised),
+		"limit_called": float64(s.LimitCalled), "limit_called_up": float64(s.LimitCalledUp), "dropped": float64(s.Dropped),
 	}
 	return top, derived, counts
 }
@@ -198,6 +202,7 @@ func TestEveryFieldIsTheLimiters(t *testing.T) {
 		lim.Stats()
 		time.Sleep(10 * time.Millisecond)
 		seen.compare(t, lim, a)
+		beyond(t, seen)
 		delete(seen, "state observe_switched") // nobody can switch this one: TestObserveIsSwitched
 		for what, other := range seen {
 			if !other {

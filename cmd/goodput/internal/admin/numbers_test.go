@@ -119,7 +119,7 @@ func TestDerivationIsTheSameEverywhere(t *testing.T) {
 	if got.Text != want.String() {
 		t.Errorf("the state has %q, want %q", got.Text, want)
 	}
-	if _, page := get(t, a, "GET", "/"); !strings.Contains(page, want.String()) {
+	if _, page := get(t, a, "GET", "/"); !strings.Contains(strings.Join(strings.Fields(page), " "), want.String()) {
 		t.Errorf("the page has no %q:\n%s", want, page)
 	}
 	if _, err := lim.AcquireWork(context.Background(), goodput.Work{Cost: 1000}); err == nil {

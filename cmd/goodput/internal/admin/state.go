@@ -71,7 +71,10 @@ type LimiterState struct {
 	Draining          bool    `json:"draining"`
 	Absent            bool    `json:"absent"`         // there is nothing to run work on
 	AbsentSeconds     float64 `json:"absent_seconds"` // since when
-	State             string  `json:"state"`          // in words
+	Condition         string  `json:"condition"`      // the state in a word that stays the same: see goodput.Condition
+	State             string  `json:"state"`          // in a sentence with numbers
+	Refusing          bool    `json:"refusing"`       // somebody was refused for want of capacity within the last objective, at least a second
+	StoodSeconds      float64 `json:"stood_seconds"`  // for how long somebody has waited without a break
 
 	// Of the limit: why its law last moved it, in words with numbers, "" if it never has; what
 	// it was before, and how long ago that was; how long ago the law was asked; whether
@@ -81,6 +84,18 @@ type LimiterState struct {
 	LimitMovedSeconds float64 `json:"limit_moved_seconds"`
 	LimitAskedSeconds float64 `json:"limit_asked_seconds"`
 	LimitSearch       bool    `json:"limit_search"`
+
+	// What the law keeps the limit within, both the limit itself of one that is fixed; and how
+	// long it has stood at the least while more was offered.
+	LimitMin            int     `json:"limit_min"`
+	LimitMax            int     `json:"limit_max"`
+	LimitFlooredSeconds float64 `json:"limit_floored_seconds"`
+
+	// For how long a unit was held over the last minutes, 0 if that is not known; whether it is
+	// held for so much longer now that what it depends on has slowed; and the ratio, 0 if unknown.
+	BaselineSeconds float64 `json:"baseline_seconds"`
+	Slowed          bool    `json:"slowed"`
+	SlowedBy        float64 `json:"slowed_by"`
 
 	Derivation Derivation `json:"derivation"`
 	Counts     Counts     `json:"counts"`
@@ -115,8 +130,10 @@ type Counts struct {
 	Dequeued         uint64 `json:"admitted_after_waiting"`
 	ExemptAdmissions uint64 `json:"exempt_admissions"`
 	LimitChanges     uint64 `json:"limit_changes"`
-	LimitRaised      uint64 `json:"limit_raised"` // of those, the ones upwards
-	Dropped          uint64 `json:"dropped"`      // of the failed, what is behind the limit refused
+	LimitRaised      uint64 `json:"limit_raised"`    // of those, the ones upwards
+	LimitCalled      uint64 `json:"limit_called"`    // of limit_changes, those by a call or a reload and not by the law
+	LimitCalledUp    uint64 `json:"limit_called_up"` // of limit_called, the ones upwards
+	Dropped          uint64 `json:"dropped"`         // of the failed, what is behind the limit refused
 	Ends             []End  `json:"ends"`
 }
 
@@ -194,13 +211,24 @@ func limiterState(s *goodput.Stats) LimiterState {
 		Draining:          s.Draining,
 		Absent:            s.Stats.Absent,
 		AbsentSeconds:     s.Stats.AbsentFor.Seconds(),
+		Condition:         s.Condition().String(),
 		State:             s.State(),
+		Refusing:          s.Refusing,
+		StoodSeconds:      s.Stood.Seconds(),
 		LimitWhy:          s.LimitWhy,
 		LimitFrom:         s.LimitFrom,
 		LimitMovedSeconds: s.LimitMoved.Seconds(),
 		LimitAskedSeconds: s.LimitAsked.Seconds(),
 		LimitSearch:       s.LimitSearch,
-		Derivation:        derivation(s.Derivation),
+
+		LimitMin:            s.LimitMin,
+		LimitMax:            s.LimitMax,
+		LimitFlooredSeconds: s.LimitFloored.Seconds(),
+		BaselineSeconds:     s.Baseline.Seconds(),
+		Slowed:              s.Slowed,
+		SlowedBy:            s.SlowedBy,
+
+		Derivation: derivation(s.Derivation),
 		Counts: Counts{
 			Arrivals:         s.Arrivals,
 			Immediate:        s.Immediate,
@@ -208,6 +236,8 @@ func limiterState(s *goodput.Stats) LimiterState {
 			ExemptAdmissions: s.ExemptAdmitted,
 			LimitChanges:     s.LimitChanges,
 			LimitRaised:      s.LimitRaised,
+			LimitCalled:      s.LimitCalled,
+			LimitCalledUp:    s.LimitCalledUp,
 			Dropped:          s.Dropped,
 			Ends:             ends(s.Ends()),
 		},

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-
-	"github.com/goodput/goodput"
 )
 
 // A frame is one tick for all who watch. What they are sent is encoded once and not once for
@@ -39,8 +37,9 @@ func (f *frame) message(limiter string) []byte {
 		var snaps []Snapshot
 		for i, v := range f.tick.Limiters {
 			if limiter == "" || v.Name == limiter {
-				v.Explanation = explained(f.snaps[i].limiter.Explanation())
-				v.Explanation.State = f.snaps[i].Stats.State() // that of this tick
+				v.Explanation = Explained(f.snaps[i].limiter.Explanation())
+				st := &f.snaps[i].Stats // what it is in this tick
+				v.Explanation.Condition, v.Explanation.State = st.Condition().String(), st.State()
 				t.Limiters = append(t.Limiters, v)
 				snaps = append(snaps, f.snaps[i])
 			}
@@ -79,20 +78,4 @@ func event(head string, data any) []byte {
 		return fmt.Appendf(nil, ": cannot be shown: %q\n\n", err.Error())
 	}
 	return fmt.Appendf(nil, "%s\ndata: %s\n\n", head, b)
-}
-
-// explained is what a limiter says of itself, as JSON has it.
-func explained(e goodput.Explanation) Explanation {
-	x := Explanation{Limiter: e.Limiter, State: e.State, Facts: []Fact{}, Refused: []Refusal{}}
-	for _, f := range e.Facts {
-		x.Facts = append(x.Facts, Fact{f.Topic, f.Text})
-	}
-	for _, r := range e.Refused {
-		x.Refused = append(x.Refused, Refusal{
-			AgoSeconds: r.Ago.Seconds(), Count: r.Count,
-			Outcome: r.Outcome.String(), Reason: r.Reason.String(), Text: r.Error(), Knob: r.Knob(),
-			WaitedSeconds: r.Waited.Seconds(), RetryAfterSeconds: r.RetryAfter.Seconds(),
-		})
-	}
-	return x
 }

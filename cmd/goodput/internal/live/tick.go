@@ -63,10 +63,11 @@ type Quantiles struct {
 
 // Explanation is goodput.Explanation; /api/v1/explain has the same fields.
 type Explanation struct {
-	Limiter string    `json:"limiter"`
-	State   string    `json:"state"`
-	Facts   []Fact    `json:"facts"`
-	Refused []Refusal `json:"refused"`
+	Limiter   string    `json:"limiter"`
+	Condition string    `json:"condition"` // the state in a word that stays the same: goodput.Condition
+	State     string    `json:"state"`     // in a sentence with numbers
+	Facts     []Fact    `json:"facts"`
+	Refused   []Refusal `json:"refused"` // the latest first
 }
 
 // Fact is one thing that an explanation says.
