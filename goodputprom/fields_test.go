@@ -79,6 +79,8 @@ var unseen = map[string]string{
 	"LimitWhy":                   "is words",
 	"LimitFrom":                  "belongs to LimitWhy; concurrency_limit has what it was",
 	"AbsentFor":                  "is how long absent has been 1",
+	"Stood":                      "explains queue_order, and is for those who read the explanation",
+	"Refusing":                   "is whether requests_total with outcome rejected has grown lately",
 	"MaxAbsence":                 "is configured",
 	"MaxItems":                   "is configured, and a cap that the depth stays below by far",
 	"Offered":                    "is Demand",
