@@ -197,7 +197,7 @@ func (l *line) set(r *http.Request, e *goodputhttp.Ended, where Where) {
 	if !e.Deadline.IsZero() {
 		l.Budget = max(seconds(e.Deadline.Sub(e.Arrival)), 1e-6) // 0 is none
 	}
-	if e.Work.Priority != goodput.Default {
+	if e.Work.Priority != 0 && e.Work.Priority != goodput.Default {
 		l.Priority = e.Work.Priority.String()
 	}
 	if e.Work.Cost > 1 {

@@ -63,7 +63,7 @@ func (e *entry) append(b []byte, base int64) []byte {
 	}
 	b = append(b, ',')
 	b = number(b, e.budget, e.budget >= 0)
-	if e.priority != goodput.Default {
+	if e.priority != 0 && e.priority != goodput.Default {
 		b = append(b, e.priority.String()...)
 	}
 	b = append(b, ',')

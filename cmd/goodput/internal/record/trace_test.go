@@ -58,7 +58,7 @@ func TestLine(t *testing.T) {
 		"5,a,49812,,,,400000,,\n":             {arrival: 105, class: "a", held: 49812, budget: 400000, outcome: goodput.Completed, priority: goodput.Default},
 		"-5,a,,,,,,,rejected\n":               {arrival: 95, class: "a", held: -1, budget: -1, outcome: goodput.Rejected, priority: goodput.Default},
 		"0,a_b_c,0,8,900,z,0,critical,late\n": {arrival: 100, class: "a,b\nc", cost: 8, size: 900, tenant: 35, outcome: goodput.Late, priority: goodput.Critical},
-		"0,a,1,8,,,,,\n":                      {arrival: 100, class: "a", held: 1, budget: -1, cost: 8, size: 8, outcome: goodput.Completed, priority: goodput.Default},
+		"0,a,1,8,,,,,\n":                      {arrival: 100, class: "a", held: 1, budget: -1, cost: 8, size: 8, outcome: goodput.Completed},
 	} {
 		if got := string(e.append(nil, 100)); got != want {
 			t.Errorf("got %q, want %q", got, want)

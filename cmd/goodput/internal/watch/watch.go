@@ -101,7 +101,7 @@ func Run(ctx context.Context, log *slog.Logger, limiters func() []*goodput.Limit
 // the derivation, and what is unusual about the beginning.
 func (w *Watcher) Step(now time.Time, s goodput.Stats) {
 	log := w.log.With("limiter", s.Name)
-	if w.at.IsZero() || changed(w.told, s.Derivation, s.LimitWhy != "") {
+	if w.at.IsZero() || changed(w.told, s.Derivation, s.LimitWhy != "", w.over) {
 		w.told = s.Derivation
 		level := slog.LevelInfo
 		if !s.Derivation.Reachable || s.Derivation.Drifted {
@@ -118,15 +118,19 @@ func (w *Watcher) Step(now time.Time, s goodput.Stats) {
 }
 
 // changed reports whether b says something that a did not, of a limit that a law moves or
-// of one that stands.
-func changed(a, b goodput.Derivation, moves bool) bool {
+// of one that stands. In an overload each second has a line with the depth.
+func changed(a, b goodput.Derivation, moves, over bool) bool {
 	if a.Objective != b.Objective || a.Reachable != b.Reachable || a.Drifted != b.Drifted {
 		return true
 	}
 	if moves {
 		return apart(a.Limit, b.Limit, far) || apart(a.Depth, b.Depth, far)
 	}
-	return a.Limit != b.Limit || apart(a.Depth, b.Depth, material)
+	share := material
+	if over {
+		share = far
+	}
+	return a.Limit != b.Limit || apart(a.Depth, b.Depth, share)
 }
 
 // apart reports whether the smaller of two is below the larger by more than a share.
