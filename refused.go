@@ -8,7 +8,7 @@ import (
 
 // keptRefusals is how many refusals a limiter remembers. A value is made once per reason and
 // window, 5 to 100 ms, so of one reason that is the last 1.6 s of an overload at the most,
-// and 16 times some 500 bytes.
+// and 16 times 352 bytes.
 const keptRefusals = 16
 
 // A Refusal is what callers were told lately, with the numbers that decided.

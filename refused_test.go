@@ -11,8 +11,8 @@ import (
 )
 
 // What Refused says adds up to what the counters say, for each reason: refusals at the door
-// and after a wait, for a quota, of callers that had left, of drains, and what only tried, under random
-// loads. So few values are made that none has left the ring: windows are 100 ms.
+// and after a wait, for a quota, of callers that had left, of drains, and what only tried, while observe mode is switched, under
+// random loads. So few values are made that none has left the ring: windows are 100 ms.
 func TestRefusedAddsUp(t *testing.T) {
 	seen := map[Reason]uint64{}
 	waited := 0
@@ -52,6 +52,11 @@ func TestRefusedAddsUp(t *testing.T) {
 					}
 				}()
 				time.Sleep(time.Duration(rng.IntN(6)) * time.Millisecond)
+				if seed%10 == 8 && i%8 == 7 {
+					if err := l.SetObserve(i%16 == 7); err != nil {
+						t.Fatal(err)
+					}
+				}
 			}
 			if seed%4 == 0 {
 				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Millisecond)

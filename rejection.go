@@ -32,7 +32,7 @@ var ErrRejected = errors.New("goodput: not admitted")
 // OverQuota says when there is enough for just this request: it is shared with others of
 // the same tenant as long as that is right to a millisecond, and never too short. A
 // tenant that is over its quota with requests of different costs gets a value each,
-// 256 bytes.
+// 352 bytes.
 type Rejection struct {
 	Limiter       string
 	Outcome       Outcome

@@ -51,7 +51,7 @@ func (a *accounts) keepRare(s *Slot) {
 
 // quotaSlack is how much longer a refusal may be told to wait for its quota than it
 // must, so that those of one tenant can share a value: a flood makes a thousand values
-// of 256 bytes a second for each tenant, and not one for each refusal. Who asks
+// of 352 bytes a second for each tenant, and not one for each refusal. Who asks
 // for Retry-After in seconds does not see it.
 const quotaSlack = time.Millisecond
 
