@@ -38,7 +38,7 @@ func TestOutcomes(t *testing.T) {
 		{"error", none, 10 * time.Millisecond, func(s *Slot) { s.Fail(errors.New("5xx")) }, Failed, true},
 		{"context error", none, 10 * time.Millisecond, func(s *Slot) { s.Fail(fmt.Errorf("read: %w", context.Canceled)) }, Abandoned, true},
 		{"abandoned", none, 10 * time.Millisecond, (*Slot).Abandon, Abandoned, true},
-		{"detached", none, 10 * time.Millisecond, (*Slot).Detach, Completed, true},
+		{"detached", none, 10 * time.Millisecond, (*Slot).Detach, Completed, false},
 	} {
 		for _, noLend := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/lending=%v", c.name, !noLend), func(t *testing.T) {
@@ -67,8 +67,8 @@ func TestOutcomes(t *testing.T) {
 					if s.Outcomes[c.want] != 1 || ended(&s) != 1 || s.Arrivals != 1 || s.Immediate != 1 {
 						t.Errorf("outcomes %v of %d arrivals, want one %v", s.Outcomes, s.Arrivals, c.want)
 					}
-					if h := s.Service[c.want]; c.held && (h == nil || h.Count != 1 || h.Sum != c.took.Seconds()) {
-						t.Errorf("histogram of %v: %v, want one of %v", c.want, h, c.took)
+					if h := s.Service[c.want]; c.held != (h != nil) || c.held && (h.Count != 1 || h.Sum != c.took.Seconds()) {
+						t.Errorf("histogram of %v: %v, want one of %v: %v", c.want, h, c.took, c.held)
 					}
 					checkEmpty(t, l)
 				})
