@@ -34,10 +34,10 @@ func TestWhoLeft(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				check := func(err error, waited time.Duration) {
+				check := func(err error, waited time.Duration, granted bool) {
 					t.Helper()
 					var r *Rejection
-					if !errors.As(err, &r) || r.Reason != c.want || r.Outcome != Cancelled || r.Waited != waited || r.RetryAfter != 0 {
+					if !errors.As(err, &r) || r.Reason != c.want || r.Outcome != Cancelled || r.Waited != waited || r.RetryAfter != 0 || r.Granted() != granted {
 						t.Errorf("got %+v, want %v after %v", r, c.want, waited)
 					}
 					if !errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -61,11 +61,11 @@ func TestWhoLeft(t *testing.T) {
 				synctest.Wait()
 				time.Sleep(70 * time.Millisecond)
 				end(c.cause)
-				check(<-waiting, 70*time.Millisecond)
+				check(<-waiting, 70*time.Millisecond, false)
 				_, err := l.Acquire(ctx)
-				check(err, 0)
+				check(err, 0, false)
 				slot.Release()
-				check(<-granted, 70*time.Millisecond)
+				check(<-granted, 70*time.Millisecond, true)
 
 				// Whoever was granted is abandoned in the counters, and no refusal.
 				s := l.Stats()

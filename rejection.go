@@ -53,6 +53,8 @@ type Rejection struct {
 	// for a second one, which it may have kept itself from getting.
 	Nested bool
 
+	declined bool // see Granted
+
 	of    *settings // in force when it was built; nil for one that no limiter has built
 	asked asked     // by the request that built it
 }

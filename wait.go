@@ -176,5 +176,12 @@ func (l *Limiter) decline(ctx context.Context, w *waiter) *Rejection {
 	l.releaseCall(now, admission.End{Cost: w.place.Cost(), Outcome: Abandoned, Share: w.place.Share()})
 	refusal := &l.refusal(now, reason, nil, nil).Rejection // nobody counts it as one: see Rejection
 	l.leave(now)
-	return refusal.after(w.waited, w.service)
+	own := refusal.after(w.waited, w.service)
+	own.declined = true
+	return own
 }
+
+// Granted reports whether the request had been given a slot, which its caller, having left at
+// that moment, did not take. It has not run; but Stats counts it as abandoned, and not by the
+// Outcome and the Reason of r.
+func (r *Rejection) Granted() bool { return r.declined }

@@ -138,6 +138,9 @@ func (h *holds) began() time.Duration {
 func (h *holds) refused(rej *goodput.Rejection) {
 	if t := h.tally; t != nil {
 		t.Outcome, t.Reason, t.Waited = rej.Outcome, rej.Reason.String(), rej.Waited
+		if rej.Granted() {
+			t.Outcome, t.Reason = goodput.Abandoned, "" // as it is counted
+		}
 	}
 }
 

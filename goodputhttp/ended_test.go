@@ -180,6 +180,7 @@ func TestEndedIsWhatIsCounted(t *testing.T) {
 	told := newLedger()
 	few := limiter(3, goodput.Config{Name: "few", Depth: 4})
 	streams := limiter(8, goodput.Config{Name: "streams", Depth: goodput.NoQueue})
+	observed := limiter(2, goodput.Config{Name: "observed", Depth: goodput.NoQueue, Observe: true})
 	h := mixed(&held)
 	pick := func(own *goodput.Limiter) func(r *http.Request) *goodput.Limiter {
 		return func(r *http.Request) *goodput.Limiter {
@@ -190,10 +191,12 @@ func TestEndedIsWhatIsCounted(t *testing.T) {
 		}
 	}
 	door := &Server{Limiter: pick(few), Next: h, MaxBody: 2048, MaxUpgraded: 2, Ended: told.ended}
+	seen := &Server{Limiter: pick(observed), Next: h, Ended: told.ended}
 	long := &Server{Limiter: pick(streams), Next: h, Stream: true, Ended: told.ended}
 	mux := http.NewServeMux()
 	mux.Handle("/", door)
 	mux.Handle("/stream", long)
+	mux.Handle("/observed", seen)
 	srv := start(t, mux)
 	all := clients(t)
 	var work sync.WaitGroup
@@ -210,7 +213,7 @@ func TestEndedIsWhatIsCounted(t *testing.T) {
 				if over == "h2c" && (kind == "hijack") {
 					continue
 				}
-				path := []string{"/", "/", "/", "/stream", "/free"}[(lane+i)%5]
+				path := []string{"/", "/", "/", "/stream", "/free", "/observed"}[(lane+i)%6]
 				if path != "/" && (kind == "late" || kind == "expires") {
 					path = "/" // nothing ends it where no deadline is read
 				}
@@ -224,7 +227,8 @@ func TestEndedIsWhatIsCounted(t *testing.T) {
 	held.Wait()
 	settled(t, few)
 	settled(t, streams)
-	told.agree(t, few, streams)
+	settled(t, observed)
+	told.agree(t, few, streams, observed)
 	for _, o := range []goodput.Outcome{goodput.Completed, goodput.Failed, goodput.Rejected} {
 		if told.outcomes[o] == 0 {
 			t.Errorf("nothing was %v: the run is not mixed", o)

@@ -344,6 +344,38 @@ func TestLogsOutliveTheProcess(t *testing.T) {
 	}
 }
 
+// A disk that is full costs nobody an answer: the log says it once, and a metric counts.
+func TestLogsOnAFullDisk(t *testing.T) {
+	const full = "/dev/full"
+	if !exists(full) {
+		t.Skip("there is no " + full)
+	}
+	upstream, _ := backend(t, hello)
+	p := serve(t, upstream, "--limit", "4", "--access-log", full)
+	const n = 20
+	for range n {
+		if code, _ := p.get(p.url); code != http.StatusOK {
+			t.Errorf("status %d", code)
+		}
+	}
+	for give := time.Now().Add(patience); p.number(`goodput_request_log_dropped_total{log="access"}`) != n; time.Sleep(5 * time.Millisecond) { // wall clock: another process writes
+		if time.Now().After(give) {
+			t.Fatalf("%v are dropped", p.number(`goodput_request_log_dropped_total{log="access"}`))
+		}
+	}
+	if got := p.number(`goodput_request_log_lines_total{log="access"}`); got != 0 {
+		t.Errorf("%v lines are written", got)
+	}
+	p.signal(syscall.SIGTERM)
+	if code := p.exit(); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+	const said = "access log cannot be written: requests go on, and what became of them is not kept"
+	if all := p.said(said); len(all) != 1 || !strings.Contains(fmt.Sprint(all[0]["err"]), "no space left") {
+		t.Errorf("%v", p.log)
+	}
+}
+
 // What cannot be is one sentence, before anything is served.
 func TestLogsRefused(t *testing.T) {
 	dir := t.TempDir()

@@ -149,6 +149,9 @@ func (p *goodputParser) parse(line []byte, r *row) (string, error) {
 		r.Service = Absent
 		return r.end("", false, whyNotStarted)
 	}
+	if r.Service < 0 && r.Outcome == Cancelled { // its caller left at the moment of its slot
+		return r.end("", false, whyNotStarted)
+	}
 	r.sample(max(r.Service, 0)) // shorter than a microsecond, and so not there
 	return r.end("", true, "")
 }

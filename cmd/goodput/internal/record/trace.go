@@ -109,7 +109,7 @@ func (t *Trace) Add(e *goodputhttp.Ended) {
 		cost: int32(min(max(e.Work.Cost, 0), maxCount)), size: int32(min(max(e.Work.Size, 0), maxCount)),
 		priority: e.Work.Priority, outcome: e.Outcome,
 	}
-	if e.Reason == "" {
+	if e.Held > 0 { // a slot, and one that was taken: see goodput.Rejection.Granted
 		n.held = e.Held.Microseconds()
 	}
 	if !e.Deadline.IsZero() {
