@@ -3,6 +3,7 @@ package goodput
 import (
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -68,7 +69,7 @@ const (
 	columns     = 80 // what a terminal has, and mail does not break
 	topicColumn = 2
 	textColumn  = 11 // 2, a topic of 8 letters, and a space
-	shownLast   = 5  // refusals that Explain shows: a screen has 24 lines
+	shownLast   = 5  // kinds of refusals that Explain shows: a screen has 24 lines
 )
 
 // String returns what Explain does.
@@ -84,23 +85,42 @@ func (e Explanation) String() string {
 			wrap(&b, head, line, textColumn)
 		}
 	}
-	for i := range e.Refused[:min(len(e.Refused), shownLast)] {
+	for i, text := range e.last() {
 		head := "  last     "
 		if i > 0 {
 			head = strings.Repeat(" ", textColumn)
 		}
-		wrap(&b, head, e.Refused[i].brief(), textColumn)
+		wrap(&b, head, text, textColumn)
 	}
 	return b.String()
 }
 
-// brief is a refusal in a line or two: Error has all of its numbers.
-func (r *Refusal) brief() string {
+// last says who was refused lately, in a line or two for those that follow one another with the same
+// reason and knob: an overload makes a value in each window, which differ by little.
+func (e *Explanation) last() (lines []string) {
+	for i := 0; i < len(e.Refused) && len(lines) < shownLast; {
+		r, knob := e.Refused[i], e.Refused[i].Knob()
+		first := r.Ago
+		for i++; i < len(e.Refused) && e.Refused[i].Reason == r.Reason && e.Refused[i].Knob() == knob; i++ {
+			r.Count += e.Refused[i].Count
+			first = e.Refused[i].Ago
+		}
+		lines = append(lines, r.brief(knob, first))
+	}
+	return lines
+}
+
+// brief is r in a line or two: Error has all of its numbers. first is how long ago the first of
+// those like it was.
+func (r *Refusal) brief(knob string, first time.Duration) string {
 	text := fmt.Sprintf("%d x %v, %v ago", r.Count, r.Reason, short(r.Ago))
+	if first != r.Ago {
+		text = fmt.Sprintf("%d x %v, from %v to %v ago", r.Count, r.Reason, short(first), short(r.Ago))
+	}
 	if r.Waited > 0 {
 		text += fmt.Sprintf(" and after a wait of %v", short(r.Waited))
 	}
-	text += ": " + r.Knob() + fmt.Sprintf("; %d of %d in use, %d waiting", r.InUse, r.Limit, r.Waiting)
+	text += ": " + knob + fmt.Sprintf("; %d of %d in use, %d waiting", r.InUse, r.Limit, r.Waiting)
 	if r.RetryAfter > 0 {
 		text += fmt.Sprintf("; retry after %v", short(r.RetryAfter))
 	}

@@ -163,8 +163,10 @@ func TestExplainSaysTheLastRefusals(t *testing.T) {
 		defer cancel()
 		c := &crowd{t, l, ctx}
 		c.wait(1, Work{})
-		c.wait(3, Work{})
-		time.Sleep(200 * time.Millisecond)
+		c.wait(2, Work{})
+		time.Sleep(150 * time.Millisecond) // a window is 100 ms
+		c.wait(1, Work{})
+		time.Sleep(50 * time.Millisecond)
 		c.wait(1, Work{Bytes: 101})
 		time.Sleep(900 * time.Millisecond) // the one that waits is refused after 1s
 		const want = "\n" +
@@ -172,12 +174,12 @@ func TestExplainSaysTheLastRefusals(t *testing.T) {
 			"           is the Objective; 2 of 2 in use, 0 waiting; retry after 2s\n" +
 			"           1 x too_large, 900ms ago: MaxBytes 100 B, of which it has 101 B; 2 of\n" +
 			"           2 in use, 1 waiting\n" +
-			"           3 x queue_full, 1.1s ago: Depth 1; 2 of 2 in use, 1 waiting; retry\n" +
-			"           after 1s\n"
+			"           3 x queue_full, from 1.1s to 950ms ago: Depth 1; 2 of 2 in use, 1\n" +
+			"           waiting; retry after 1s\n"
 		if text := l.Explain(); !strings.HasSuffix(text, want) {
 			t.Errorf("%s\nwant at the end:%s", text, want)
 		}
-		if e := l.Explanation(); len(e.Refused) != 3 || e.Condition != ConditionBoundary || e.Limiter != DefaultName {
+		if e := l.Explanation(); len(e.Refused) != 4 || e.Condition != ConditionBoundary || e.Limiter != DefaultName {
 			t.Errorf("%+v", e)
 		}
 	})
