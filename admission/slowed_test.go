@@ -24,26 +24,15 @@ type steady struct {
 	batch   Batch
 }
 
-// lognormal has a mean of 50 ms and a CV of 2: sigma^2 = ln(1 + 4).
-func heldLognormal(rng *rand.Rand) float64 {
-	s2 := math.Log(5)
-	return 0.05 * math.Exp(math.Sqrt(s2)*rng.NormFloat64()-s2/2)
-}
-
-func heldExponential(rng *rand.Rand) float64 { return 0.05 * rng.ExpFloat64() }
-
-func heldFixed(*rand.Rand) float64 { return 0.05 }
-
 // run lets time pass and returns how often it has become slowed, and when first.
 func (r *steady) run(d time.Duration) (alarms int, first time.Duration) {
 	first = Never
 	window := max(0.05, 1/r.rate)
 	for at := 0.0; at < d.Seconds(); at += window {
-		n := int(window * r.rate)
+		n := 0
 		if mean := window * r.rate; mean > 50 { // normal
 			n = max(int(mean+math.Sqrt(mean)*r.rng.NormFloat64()), 0)
 		} else {
-			n = 0
 			for t := r.rng.ExpFloat64(); t < mean; t += r.rng.ExpFloat64() {
 				n++
 			}
