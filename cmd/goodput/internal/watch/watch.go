@@ -185,7 +185,7 @@ func (w *Watcher) shedding(log *slog.Logger, now time.Time, s goodput.Stats) {
 func state(s goodput.Stats) []any {
 	return []any{
 		"limit", s.Limit, "depth", s.Depth, "derived_depth", s.Derivation.Depth, "waiting", s.Waiting, "order", s.Order.String(),
-		"queue_age_seconds", s.Age.Seconds(), "demand_ratio", ratio(s.Load),
+		"queue_age_seconds", s.Age.Seconds(), "demand_ratio", ratio(s.Load), "condition", s.Condition().String(),
 	}
 }
 
