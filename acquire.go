@@ -249,7 +249,7 @@ func (l *Limiter) outcome(ctx context.Context, r *admission.Request, o *offer) (
 	case o.exempt:
 		g.with().kind = exempt
 	case o.w != nil:
-		g.start, g.with().waited = o.w.decidedAt, o.w.waited
+		g.start, g.with().waited = o.w.decidedAt, o.w.waited()
 		if !free {
 			g.rare.share = o.w.place.Share()
 		}

@@ -90,7 +90,7 @@ func (l *Limiter) switched(now time.Duration, on bool) (free *waiter) {
 	for w, after := l.waiting.first, (*waiter)(nil); w != nil; w = after {
 		if after = w.after; w.place.Verdict() == admission.Queued {
 			l.letRun(now, w)
-			*last, last = w, &w.next
+			*last, last = w, &w.after
 		}
 	}
 	return free
@@ -105,7 +105,7 @@ func (l *Limiter) letRun(now time.Duration, w *waiter) {
 	o.ran.dequeued++
 	o.ran.run(w.place.Cost())
 	w.free = &rare{kind: observed, shadow: l.shadowOf(now, w.place)}
-	w.decidedAt, w.waited = now, now-w.place.Offered()
+	w.decidedAt = now
 	w.decided.Store(true)
 }
 

@@ -26,11 +26,14 @@ type waiter struct {
 	refusal   *Rejection // shared; nil if admitted
 	free      *rare      // of the slot of one that was let run when the limiter began to observe; its place is then the shadow's
 	decidedAt time.Duration
-	waited    time.Duration
-	next      *waiter // of those to wake; guarded by whoever collected them
 
-	before, after *waiter // in its line; guarded by the lock of the limiter
+	// In its line, guarded by the lock of the limiter; once it is out of it, after is the next of
+	// those to wake, guarded by whoever collected them.
+	before, after *waiter
 }
+
+// waited returns how long it waited, once it is decided. When it was offered does not change.
+func (w *waiter) waited() time.Duration { return w.decidedAt - w.place.Offered() }
 
 // look tells the waiter to look again.
 func (w *waiter) look() {
@@ -43,9 +46,9 @@ func (w *waiter) look() {
 	}
 }
 
-// wake tells those of a list by next to look again. No lock is held.
+// wake tells those of a list by after to look again. No lock is held.
 func wake(first *waiter) {
-	for w := first; w != nil; w = w.next {
+	for w := first; w != nil; w = w.after {
 		w.look()
 	}
 }
@@ -65,7 +68,7 @@ func (l *Limiter) collect(now time.Duration) (first *waiter) {
 	for p := l.nextCall(); p != nil; p = l.nextCall() {
 		w := p.Ref.(*waiter)
 		l.decide(now, w)
-		*last, last = w, &w.next
+		*last, last = w, &w.after
 	}
 	return first
 }
@@ -81,23 +84,23 @@ func (l *Limiter) decide(now time.Duration, w *waiter) {
 		l.waiting.remove(w)
 	}
 	w.decidedAt = now
-	w.waited = w.place.Waited()
+	waited := w.waited()
 	if w.place.Verdict() == admission.Admitted {
 		if w.ready != nil {
 			l.rec.admitted++
 		}
-		l.wait[WaitAdmitted].Add(w.waited)
+		l.wait[WaitAdmitted].Add(waited)
 	} else {
 		reason := w.place.Reason()
 		if reason.Outcome() == Cancelled {
-			l.wait[WaitCancelled].Add(w.waited)
+			l.wait[WaitCancelled].Add(waited)
 		} else {
-			l.wait[WaitRefused].Add(w.waited)
+			l.wait[WaitRefused].Add(waited)
 		}
 		if w.ready != nil {
 			t := l.refusal(now, reason, nil, nil)
 			if w.refusal = l.refuse(now, t); t.count == 1 {
-				t.waited, t.service = w.waited, w.service
+				t.waited, t.service = waited, w.service
 			}
 		}
 	}
@@ -131,7 +134,7 @@ func (l *Limiter) await(ctx context.Context, w *waiter, alarm time.Duration) *Re
 	case w.free != nil:
 		return nil // whether its caller is there or not, as whoever comes while the limiter observes
 	case w.refusal != nil:
-		own := w.refusal.after(w.waited, w.service)
+		own := w.refusal.after(w.waited(), w.service)
 		own.Nested = l.holds(ctx)
 		return own
 	case ctx.Err() != nil:
@@ -176,7 +179,7 @@ func (l *Limiter) decline(ctx context.Context, w *waiter) *Rejection {
 	l.releaseCall(now, admission.End{Cost: w.place.Cost(), Outcome: Abandoned, Share: w.place.Share()})
 	refusal := &l.refusal(now, reason, nil, nil).Rejection // nobody counts it as one: see Rejection
 	l.leave(now)
-	own := refusal.after(w.waited, w.service)
+	own := refusal.after(w.waited(), w.service)
 	own.declined = true
 	return own
 }
