@@ -39,13 +39,11 @@ const (
 type Access struct {
 	worker
 	state
-	query  bool
-	out    handle
-	open   func() (handle, error) // nil: what is open stays, as stdout
-	again  atomic.Bool            // open is to be called
-	torn   bool                   // the last line has no end
-	told   uint64                 // of dropped, what the log has
-	toldAt time.Time
+	query bool
+	out   handle
+	open  func() (handle, error) // nil: what is open stays, as stdout
+	again atomic.Bool            // open is to be called
+	torn  bool                   // the last line has no end
 
 	mu    sync.Mutex
 	lines int
@@ -256,10 +254,7 @@ func (a *Access) flush(bool) {
 	if len(a.spare) > 0 {
 		a.write(a.spare, lines)
 	}
-	if n := a.dropped.Load(); n > a.told && time.Since(a.toldAt) >= time.Second {
-		a.log.Warn("access log lines were dropped: the file takes fewer than there are requests", "file", a.path, "dropped", n-a.told)
-		a.told, a.toldAt = n, time.Now()
-	}
+	a.lost(a.dropped.Load())
 }
 
 // write writes lines. A line of which a part was written before has an end first.

@@ -100,6 +100,21 @@ type state struct {
 	what    string // "access log", "record"
 	path    string
 	failing bool
+
+	told   uint64 // of what is lost, how much the log has said
+	toldAt time.Time
+}
+
+// lost says in the log, once a second at the most, that a buffer was full. Of a file that cannot
+// be written the log has it already.
+func (s *state) lost(dropped uint64) {
+	if s.failing {
+		s.told = dropped
+	}
+	if dropped > s.told && time.Since(s.toldAt) >= time.Second {
+		s.log.Warn(s.what+" lines were dropped: the file takes fewer than there are requests", "file", s.path, "dropped", dropped-s.told)
+		s.told, s.toldAt = dropped, time.Now()
+	}
 }
 
 func (s *state) is(err error) {

@@ -62,7 +62,10 @@ func (f *rotated) next() error {
 	}
 	f.file, f.size, f.torn, f.base = file, 0, false, time.Now().UnixMicro()
 	if err = f.write(appendHeader(nil, f.base)); err != nil {
+		// It is not left there: the next try would take it for one that is to be kept, and move
+		// the others on for it, again and again.
 		_ = file.Close()
+		_ = os.Remove(f.path)
 		f.file = nil
 	}
 	return err

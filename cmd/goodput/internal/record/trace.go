@@ -160,6 +160,7 @@ func (t *Trace) flush(last bool) {
 		}
 	}
 	t.write()
+	t.out.lost(t.dropped.Load())
 	if last && ok {
 		_ = t.out.end() // the log has it
 	}

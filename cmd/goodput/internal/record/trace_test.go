@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -279,7 +278,7 @@ func TestTraceWithoutAFile(t *testing.T) {
 
 // Beyond the buffer requests are dropped and counted, and nobody waits.
 func TestTraceIsBounded(t *testing.T) {
-	log, _ := silent()
+	log, said := silent()
 	var disk sick
 	tr := newTrace("trace", 1<<30, log, func(string) (handle, error) { return &disk, nil })
 	room := len(tr.stripes) * lineBuffer
@@ -295,7 +294,51 @@ func TestTraceIsBounded(t *testing.T) {
 	if !strings.Contains(disk.String(), fmt.Sprintf("#dropped %d\n", room)) {
 		t.Error("the trace does not say how many are missing")
 	}
+	if got := said.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, fmt.Sprintf("dropped=%d", room)) {
+		t.Errorf("the log has\n%s", got)
+	}
 }
+
+// A file that can be made and not be written, as on a full disk, costs one of the older ones
+// and not all of them, one with each try.
+func TestTraceKeepsWhatItHasOnAFullDisk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "trace")
+	for i := range Files {
+		name := path
+		if i > 0 {
+			name += "." + strconv.Itoa(i)
+		}
+		if err := os.WriteFile(name, []byte("kept"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log, _ := silent()
+	tr := newTrace(path, 1<<30, log, func(name string) (handle, error) {
+		f, err := create(name)
+		if err != nil {
+			return nil, err
+		}
+		return full{f}, nil
+	})
+	for range 20 {
+		tr.Add(ended(time.UnixMicro(1)))
+		tr.flush(false)
+	}
+	kept := 0
+	for i := range Files {
+		if b, _ := os.ReadFile(tr.out.name(i)); string(b) == "kept" {
+			kept++
+		}
+	}
+	if kept != Files-1 {
+		t.Errorf("%d of %d files are left", kept, Files)
+	}
+}
+
+// full is a file on a disk that is full.
+type full struct{ handle }
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
 
 func TestTraceCannotBe(t *testing.T) {
 	dir := t.TempDir()
@@ -383,40 +426,4 @@ func BenchmarkRecordFlood(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.ReportMetric(float64(tr.Numbers().Dropped)/float64(b.N), "dropped/op")
-}
-
-// nowhere is a writer that keeps nothing.
-type nowhere struct{ header http.Header }
-
-func (n *nowhere) Header() http.Header         { return n.header }
-func (n *nowhere) Write(p []byte) (int, error) { return len(p), nil }
-func (n *nowhere) WriteHeader(int)             {}
-
-// BenchmarkRequest is a request through a limiter, without a record and with one: the
-// difference is all that recording costs it, the clock included.
-func BenchmarkRequest(b *testing.B) {
-	for _, recorded := range []bool{false, true} {
-		b.Run(fmt.Sprintf("recorded=%v", recorded), func(b *testing.B) {
-			log, _ := silent()
-			tr := newTrace(filepath.Join(b.TempDir(), "trace"), 64<<20, log, create)
-			s := &goodputhttp.Server{
-				Limiter: func(*http.Request) *goodput.Limiter { return lim },
-				Next:    http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }),
-			}
-			if recorded {
-				s.Ended = func(_ *http.Request, e goodputhttp.Ended) { tr.Add(&e) }
-			}
-			w, r := &nowhere{http.Header{}}, httptest.NewRequest(http.MethodGet, "/", nil)
-			b.ReportAllocs()
-			for i := 0; i < b.N; i++ {
-				if i%(lineBuffer/2) == 0 {
-					b.StopTimer()
-					tr.flush(false)
-					b.StartTimer()
-				}
-				clear(w.header)
-				s.ServeHTTP(w, r)
-			}
-		})
-	}
 }
