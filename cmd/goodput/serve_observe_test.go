@@ -40,6 +40,9 @@ func TestServeObserveIsSwitched(t *testing.T) {
 			if l.Observe != want[i] || l.ObserveSwitched != want[i] {
 				t.Errorf("%s: observe %v, switched %v", l.Name, l.Observe, l.ObserveSwitched)
 			}
+			if got, is := p.metric(`goodput_observe_switched{limiter="`+l.Name+`"}`), map[bool]string{true: "1", false: "0"}[want[i]]; got != is {
+				t.Errorf("%s: goodput_observe_switched %s, want %s", l.Name, got, is)
+			}
 		}
 	}
 	observes(false, false)

@@ -136,7 +136,7 @@ func (s *service) shown() admin.Config {
 			Open: s.proxy.Open, MaxUpgraded: s.proxy.MaxUpgraded,
 			Failures: s.proxy.Failures, Deadlines: s.proxy.Deadlines, Door: s.proxy.Door,
 			Reloads: s.reloaded, Listeners: s.listened, Overflows: listen.Overflows,
-			Servers: s.behind, Traffic: s.lasting, Logs: s.logs.numbers,
+			Servers: s.behind, Traffic: s.lasting, Logs: s.logs.numbers, Switched: s.switched,
 		},
 		Policy:  func() (source, sum string) { return s.proxy.Config().Source, s.proxy.Config().SHA256 },
 		Observe: &admin.Observe{Set: s.proxy.SetObserve, All: s.observing},
@@ -152,6 +152,15 @@ func (s *service) observing() []admin.Observing {
 	var all []admin.Observing
 	for _, is := range s.proxy.Observing() {
 		all = append(all, admin.Observing(is))
+	}
+	return all
+}
+
+// switched is of which limiters observe mode is not as the policy says.
+func (s *service) switched() map[string]bool {
+	all := map[string]bool{}
+	for _, is := range s.proxy.Observing() {
+		all[is.Limiter] = is.On != is.Policy
 	}
 	return all
 }

@@ -37,6 +37,9 @@ type Proxy struct {
 	Servers func() []Server
 	// Traffic returns what lasts in each class.
 	Traffic func() []Traffic
+	// Switched returns for each limiter whether its observe mode is not as the policy says,
+	// because somebody has switched it; nil: nobody can.
+	Switched func() map[string]bool
 	// Logs returns what was written of requests; nil: nobody writes.
 	Logs func() []Log
 	// Reloads returns how the configuration came to be what it is.
@@ -92,6 +95,7 @@ var (
 	reloadTimeDesc  = plain("config_last_reload_success_timestamp_seconds", "When the configuration in force was read.")
 	reloadsDesc     = plain("config_reloads_total", "Reloads of the configuration, by result: done or failed.", "result")
 	restartDesc     = plain("config_restart_needed", "1 while the configuration has listeners that are not those that are open: a restart is needed.")
+	switchedDesc    = plain("observe_switched", "1 while observe mode is not as the policy says, because somebody has switched it at run time, on or off: goodput_observe says which.", "limiter")
 	upgradesDesc    = plain("upgrades_total", "Connections that were upgraded, and upgrades that were refused for their number.", "result")
 )
 
@@ -99,7 +103,7 @@ var (
 func (p Proxy) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range append([]*prometheus.Desc{
 		connectionsDesc, connLimitDesc, failuresDesc, shedDesc, sourcesDesc, deadlinesDesc, bodiesDesc, slowDesc, bufferedDesc, heldDesc, upgradesDesc,
-		reloadGoodDesc, reloadTimeDesc, reloadsDesc, restartDesc,
+		reloadGoodDesc, reloadTimeDesc, reloadsDesc, restartDesc, switchedDesc,
 	}, slices.Concat(listenerDescs, serverDescs, trafficDescs, logDescs)...) {
 		ch <- d
 	}
@@ -124,6 +128,11 @@ func (p Proxy) Collect(ch chan<- prometheus.Metric) {
 	send(reloadsDesc, prometheus.CounterValue, float64(reloads.Done), "done")
 	send(reloadsDesc, prometheus.CounterValue, float64(reloads.Failed), "failed")
 	send(restartDesc, prometheus.GaugeValue, truth(reloads.Restart))
+	if p.Switched != nil {
+		for limiter, differs := range p.Switched() {
+			send(switchedDesc, prometheus.GaugeValue, truth(differs), limiter)
+		}
+	}
 	for kind, n := range p.Failures() {
 		send(failuresDesc, prometheus.CounterValue, float64(n), kind)
 	}

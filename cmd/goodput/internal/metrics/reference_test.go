@@ -104,6 +104,7 @@ func TestThePageHasEveryMetric(t *testing.T) {
 		Overflows: func() (uint64, uint64, bool) { return 0, 0, true },
 		Servers:   func() []Server { return []Server{{Upstream: "app", Server: "http://h"}} },
 		Traffic:   func() []Traffic { return []Traffic{{Class: "web"}} },
+		Switched:  func() map[string]bool { return map[string]bool{"web": false} },
 		Reloads:   func() Reloads { return Reloads{At: time.Now()} },
 	}
 	skip := map[string]bool{}
