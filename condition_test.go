@@ -1,6 +1,7 @@
 package goodput
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -106,5 +107,36 @@ func TestYoungOverloadIsNoBurst(t *testing.T) {
 		}
 		synctest.Wait()
 		is(ConditionIdle)
+	})
+}
+
+// However many tenants are over their quotas at the same time, that others are refused for want of
+// capacity is not forgotten: each of those tenants has a value of its own among the last ones.
+func TestRefusingBesideQuotas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := Config{Limit: limit.Fixed(1), Depth: NoQueue, Tenants: &Tenants{}}
+		for i := range 2 * keptRefusals {
+			cfg.Tenants.Rows = append(cfg.Tenants.Rows, Tenant{ID: fmt.Sprint(i), Quota: Quota{Rate: 0.001, Burst: 1}})
+		}
+		l := New(cfg)
+		held := mustAcquire(t, l)
+		if _, err := l.Acquire(t.Context()); err == nil {
+			t.Fatal("a second one runs")
+		}
+		held.Release()
+		for range 2 {
+			for _, row := range cfg.Tenants.Rows {
+				if s, err := l.AcquireWork(t.Context(), Work{Tenant: row.ID}); err == nil {
+					s.Release()
+				}
+			}
+		}
+		if s := l.Stats(); !s.Refusing || s.Refusals[OverQuota] != 2*keptRefusals || s.Refusals[QueueFull] != 1 {
+			t.Errorf("refusing %v after %v", s.Refusing, s.Ends())
+		}
+		time.Sleep(2 * time.Second)
+		if s := l.Stats(); s.Refusing {
+			t.Error("refusing long after the last one")
+		}
 	})
 }

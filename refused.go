@@ -1,10 +1,6 @@
 package goodput
 
-import (
-	"time"
-
-	"github.com/goodput/goodput/admission"
-)
+import "time"
 
 // keptRefusals is how many refusals a limiter remembers. A value is made once per reason and
 // window, 5 to 100 ms, so of one reason that is the last 1.6 s of an overload at the most,
@@ -37,17 +33,23 @@ type refusalValue struct {
 type refused struct {
 	ring [keptRefusals]*refusalValue
 	n    int // ever
+
+	short   time.Duration // when somebody was last refused for want of capacity
+	isShort bool          // somebody was
 }
 
 // refuse tells one more caller t, and keeps it if that is the first.
 func (l *Limiter) refuse(now time.Duration, t *refusalValue) *Rejection {
+	k := &l.refused
 	if t.count == 0 {
-		k := &l.refused
 		k.ring[k.n%keptRefusals] = t
 		k.n++
 		t.at = now
 	}
 	t.count++
+	if t.Reason.ForCapacity() {
+		k.short, k.isShort = now, true
+	}
 	return &t.Rejection
 }
 
@@ -75,23 +77,5 @@ func (k *refused) list(now time.Duration) []Refusal {
 	return all
 }
 
-// capacityRefusals are the reasons for which one is refused because more is asked for than can
-// be served.
-var capacityRefusals = [admission.Reasons]bool{
-	QueueFull: true, BytesFull: true, NoBudget: true, Shed: true, Displaced: true, WaitBound: true, Doomed: true,
-}
-
-// lately reports whether somebody was refused for want of capacity within the given time. A
-// value may be told for a window after it was made.
-func (k *refused) lately(now, within time.Duration) bool {
-	for i := range min(k.n, keptRefusals) {
-		t := k.ring[(k.n-1-i)%keptRefusals]
-		if now-t.at > within {
-			return false
-		}
-		if capacityRefusals[t.Reason] {
-			return true
-		}
-	}
-	return false
-}
+// lately reports whether somebody was refused for want of capacity within the given time.
+func (k *refused) lately(now, within time.Duration) bool { return k.isShort && now-k.short <= within }

@@ -136,6 +136,16 @@ func (r Reason) RetryCanWin() bool {
 	return false
 }
 
+// ForCapacity reports whether r is that more is asked for than can be served: with more capacity it
+// would not have been. Not so a deadline that had passed, a quota, or what no limit has room for.
+func (r Reason) ForCapacity() bool {
+	switch r {
+	case QueueFull, BytesFull, NoBudget, Shed, Displaced, WaitBound, Doomed:
+		return true
+	}
+	return false
+}
+
 // Overflow says what happens to a request that finds the queue full.
 type Overflow uint8
 

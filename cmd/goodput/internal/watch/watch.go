@@ -195,12 +195,6 @@ type counts struct {
 	shed                                   uint64 // of refused: there was too much, not something wrong with it
 }
 
-// forCapacity are the reasons that go away with more capacity.
-var forCapacity = map[goodput.Reason]bool{
-	goodput.QueueFull: true, goodput.BytesFull: true, goodput.Shed: true, goodput.Displaced: true,
-	goodput.WaitBound: true, goodput.NoBudget: true, goodput.Doomed: true,
-}
-
 // since returns the counts between a and b, and by reason those who were not admitted.
 func since(a, b *admission.Stats) (counts, []slog.Attr) {
 	did := counts{
@@ -219,7 +213,7 @@ func since(a, b *admission.Stats) (counts, []slog.Attr) {
 		if is.Outcome != goodput.Cancelled { // who left was not refused
 			did.refused += n
 		}
-		if forCapacity[is.Reason] {
+		if is.Reason.ForCapacity() {
 			did.shed += n
 		}
 	}
