@@ -210,7 +210,7 @@ func (a *Admin) page(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintf(w, "%s, up %s, %s\n", build.Read(), time.Since(a.started).Round(time.Second), Phase(a.phase.Load()))
 	observing := a.observing()
 	for _, lim := range a.cfg.Limiters() {
-		fmt.Fprintf(w, "\n%s", lim.Explain())
+		fmt.Fprintf(w, "\n%s", a.says(lim))
 		sayObserved(w, observedOf(observing, lim.Name()))
 		fmt.Fprintln(w)
 	}

@@ -16,14 +16,35 @@ import (
 //	curl 'http://127.0.0.1:8431/api/v1/explain?limiter=NAME'
 //	curl 'http://127.0.0.1:8431/api/v1/explain?limiter=NAME&format=json'
 //
-// Without limiter it is about all of them. Text is what Limiter.Explain prints; JSON has the same
-// in parts, those of a tick, and all of the last refusals.
+// Without limiter it is about all of them. Text is what Limiter.Explain prints, with the rates of the
+// last second at its beginning and the settings as a policy file calls them; JSON has the same in
+// parts, those of a tick, and all of the last refusals.
 
 // Explanations is the JSON of the answer.
 type Explanations struct {
-	Version  int                `json:"version"`
-	Limiters []live.Explanation `json:"limiters"`
+	Version  int         `json:"version"`
+	Limiters []Explained `json:"limiters"`
 }
+
+// Explained is what a limiter does and why, and how it goes, as in the latest tick.
+type Explained struct {
+	live.Explanation
+	Rates         *live.Rates     `json:"rates"`          // null: there are none yet
+	WindowSeconds float64         `json:"window_seconds"` // of the latency
+	Latency       *live.Quantiles `json:"latency"`        // null: nothing that had a slot ended in the window
+}
+
+func (a *Admin) explained(l *goodput.Limiter) Explained {
+	now := a.events.Now(l)
+	x := Explained{Explanation: live.Explained(l.Explanation(), now)}
+	if now != nil {
+		x.Rates, x.WindowSeconds, x.Latency = &now.View.Rates, now.View.WindowSeconds, now.View.Latency
+	}
+	return x
+}
+
+// says is the same as text.
+func (a *Admin) says(l *goodput.Limiter) string { return live.Text(l.Explanation(), a.events.Now(l)) }
 
 func (a *Admin) explain(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
@@ -42,9 +63,9 @@ func (a *Admin) explain(w http.ResponseWriter, r *http.Request) {
 		all = all[one : one+1]
 	}
 	if asJSON {
-		x := Explanations{Version: 1, Limiters: []live.Explanation{}}
+		x := Explanations{Version: 1, Limiters: []Explained{}}
 		for _, l := range all {
-			x.Limiters = append(x.Limiters, live.Explained(l.Explanation()))
+			x.Limiters = append(x.Limiters, a.explained(l))
 		}
 		writeJSON(w, x)
 		return
@@ -54,7 +75,7 @@ func (a *Admin) explain(w http.ResponseWriter, r *http.Request) {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprint(w, l.Explain())
+		fmt.Fprint(w, a.says(l))
 	}
 }
 

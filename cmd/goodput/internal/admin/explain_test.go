@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/goodput/goodput"
 	"github.com/goodput/goodput/limit"
@@ -48,14 +50,14 @@ func TestExplain(t *testing.T) {
 			return w.Result(), w.Body.String()
 		}
 		for _, q := range []string{"/api/v1/explain?limiter=search", "/api/v1/explain?limiter=search&format=text"} {
-			if resp, body := ask(q, "*/*"); resp.StatusCode != 200 || body != lim.Explain() || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain") {
+			if resp, body := ask(q, "*/*"); resp.StatusCode != 200 || body != a.says(lim) || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain") {
 				t.Errorf("%s: %d %s", q, resp.StatusCode, body)
 			}
 		}
-		if _, body := ask("/api/v1/explain?limiter=search&format=text", "application/json"); body != lim.Explain() {
+		if _, body := ask("/api/v1/explain?limiter=search&format=text", "application/json"); body != a.says(lim) {
 			t.Errorf("format does not win over Accept: %s", body)
 		}
-		if _, body := ask("/api/v1/explain", "*/*"); !strings.HasPrefix(body, lim.Explain()+"\n<img>: idle\n") {
+		if _, body := ask("/api/v1/explain", "*/*"); !strings.HasPrefix(body, a.says(lim)+"\n<img>: idle\n") {
 			t.Errorf("of all: %s", body)
 		}
 		e := lim.Explanation()
@@ -68,15 +70,15 @@ func TestExplain(t *testing.T) {
 				t.Fatalf("%v: %v\n%s", c, err, body)
 			}
 			l := x.Limiters[0]
-			if l.Limiter != "search" || l.Condition != "boundary" || l.State != e.State || len(l.Facts) != len(e.Facts) || len(l.Refused) != 1 {
+			if l.Limiter != "search" || l.Condition != "boundary" || l.State != e.State || len(l.Facts) != 1+len(e.Facts) || len(l.Refused) != 1 || l.Rates != nil {
 				t.Fatalf("%+v", l)
 			}
-			for i, f := range l.Facts {
+			for i, f := range l.Facts[1:] {
 				if f.Topic != e.Facts[i].Topic || f.Text != e.Facts[i].Text {
 					t.Errorf("%+v, want %+v", f, e.Facts[i])
 				}
 			}
-			if r := l.Refused[0]; r.Count != 3 || r.Reason != "queue_full" || r.Outcome != "rejected" || r.Knob != "Depth none" || r.Text != e.Refused[0].Error() || r.RetryAfterSeconds < 1 {
+			if r := l.Refused[0]; r.Count != 3 || r.Reason != "queue_full" || r.Outcome != "rejected" || r.Knob != "depth none" || r.Text != e.Refused[0].Error() || r.RetryAfterSeconds < 1 {
 				t.Errorf("%+v", r)
 			}
 		}
@@ -113,6 +115,80 @@ func TestExplainSaysWhatIsWrong(t *testing.T) {
 	if got := namesOf(many); strings.Count(got, `"default"`) != 20 || !strings.HasSuffix(got, ", and 5 more") {
 		t.Error(got)
 	}
+}
+
+// An outage after ten minutes in which all was well: what is said is of now, in the first lines, and not
+// of all that ever was. Before there are rates, that is said.
+func TestExplainSaysWhatIsNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim, a := newAdmin(goodput.Config{Name: "app", Limit: limit.Fixed(4), Objective: 300 * time.Millisecond, Service: 20 * time.Millisecond})
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		rate := func() string {
+			_, body := get(t, a, "GET", "/api/v1/explain")
+			if _, page := get(t, a, "GET", "/"); !strings.Contains(page, body) {
+				t.Errorf("the text page has other words:\n%s\n%s", page, body)
+			}
+			for line := range strings.Lines(body) {
+				if utf8.RuneCountInString(line) > 81 {
+					t.Errorf("more than 80 columns: %s", line)
+				}
+			}
+			state, rest, _ := strings.Cut(body, "\n  rate ")
+			if strings.Contains(state, "\n  limit") {
+				t.Errorf("the rates are not in the first lines: %s", body)
+			}
+			rest, _, _ = strings.Cut(rest, "\n  limit ")
+			return strings.Join(strings.Fields(rest), " ")
+		}
+		go a.Watch(ctx)
+		synctest.Wait()
+		if got := rate(); got != "no rates yet: counts are compared once a second" {
+			t.Errorf("at first: %s", got)
+		}
+		load := func(perSecond int, took, d time.Duration) {
+			for range int(d.Seconds()) * perSecond {
+				go func() {
+					c, cancel := context.WithTimeout(ctx, 5*time.Second)
+					defer cancel()
+					_ = lim.Do(c, func(context.Context) error { time.Sleep(took); return nil })
+				}()
+				time.Sleep(time.Second / time.Duration(perSecond))
+			}
+		}
+		time.Sleep(500 * time.Millisecond) // between two ticks
+		load(50, 20*time.Millisecond, 10*time.Minute)
+		// A tick has 50 arrivals, or one more or less at its ends.
+		well := regexp.MustCompile(`^offered (49|50|51)/s, goodput (49|50|51)/s \(\S+ % in time\), capacity 200/s refused: nobody p99 2[0-9.]*ms of the last 10 s, within the objective of 300ms$`)
+		if got := rate(); !well.MatchString(got) {
+			t.Errorf("while it is well: %s", got)
+		}
+		load(50, time.Second, 15*time.Second)
+		outage := regexp.MustCompile(`^offered (49|50|51)/s, goodput [345]/s \([0-9]+ % in time\), capacity [0-9.]+/s refused 4[0-9]/s: displaced 4[0-9] p99 [0-9.]+s of the last 10 s, above the objective of 300ms$`)
+		if got := rate(); !outage.MatchString(got) {
+			t.Errorf("in the outage: %s", got)
+		}
+		_, body := get(t, a, "GET", "/api/v1/explain?format=json")
+		var x Explanations
+		if err := json.Unmarshal([]byte(body), &x); err != nil || x.Limiters[0].Rates.Offered < 49 || x.Limiters[0].Latency.Target < 0.9 || x.Limiters[0].WindowSeconds != 10 {
+			t.Errorf("%v: %s", err, body)
+		}
+		if strings.Contains(body, "so far, within") || !strings.Contains(body, "since the start; the objective is held against the last window") {
+			t.Errorf("the latency since the start is held against the objective: %s", body)
+		}
+		if err := lim.SetObserve(true); err != nil {
+			t.Fatal(err)
+		}
+		load(50, time.Second, 5*time.Second)
+		if got := rate(); !strings.Contains(got, "nobody is refused: it only observes; would be, per second: displaced 4") {
+			t.Errorf("observing: %s", got)
+		}
+		stop()
+		time.Sleep(10 * time.Second)
+		if got := rate(); !strings.Contains(got, "; that was 1") {
+			t.Errorf("when nothing is measured any more: %s", got)
+		}
+	})
 }
 
 // A law that sits at its minimum.

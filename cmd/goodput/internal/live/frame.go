@@ -37,7 +37,7 @@ func (f *frame) message(limiter string) []byte {
 		var snaps []Snapshot
 		for i, v := range f.tick.Limiters {
 			if limiter == "" || v.Name == limiter {
-				v.Explanation = Explained(f.snaps[i].limiter.Explanation())
+				v.Explanation = Explained(f.snaps[i].limiter.Explanation(), f.now(i))
 				st := &f.snaps[i].Stats // what it is in this tick
 				v.Explanation.Condition, v.Explanation.State = st.Condition().String(), st.State()
 				t.Limiters = append(t.Limiters, v)

@@ -35,7 +35,7 @@ func TestATickSaysWhatCallersWereTold(t *testing.T) {
 		refused := told.(*goodput.Rejection)
 		x := v.tick().Limiters[0].Explanation
 		want := Refusal{
-			AgoSeconds: 1, Count: 3, Outcome: "rejected", Reason: "queue_full", Text: refused.Error(), Knob: refused.Knob(),
+			AgoSeconds: 1, Count: 3, Outcome: "rejected", Reason: "queue_full", Text: refused.Error(), Knob: "depth none",
 			RetryAfterSeconds: refused.RetryAfter.Seconds(),
 		}
 		if x.Limiter != "a" || len(x.Refused) != 1 || want.Knob == "" || want.Text == "" || x.Refused[0] != want {

@@ -59,15 +59,21 @@ type Quantiles struct {
 	P95   float64 `json:"p95"`
 	P99   float64 `json:"p99"`
 	Over  bool    `json:"over"` // the p99 is in the last bucket: it is above the number
+
+	Target     float64 `json:"target"`      // at the percentile of the objective, which is to be met
+	TargetOver bool    `json:"target_over"` // as over
 }
 
-// Explanation is goodput.Explanation; /api/v1/explain has the same fields.
+// Explanation is goodput.Explanation, with what is so now and in the words of a policy file;
+// /api/v1/explain has the same fields.
 type Explanation struct {
-	Limiter   string    `json:"limiter"`
-	Condition string    `json:"condition"` // the state in a word that stays the same: goodput.Condition
-	State     string    `json:"state"`     // in a sentence with numbers
-	Facts     []Fact    `json:"facts"`
-	Refused   []Refusal `json:"refused"` // the latest first
+	Limiter   string `json:"limiter"`
+	Condition string `json:"condition"` // the state in a word that stays the same: goodput.Condition
+	State     string `json:"state"`     // in a sentence with numbers
+	Facts     []Fact `json:"facts"`
+
+	RefusedBy []RefusalGroup `json:"refused_by"` // the same refusals by what decided; the most first
+	Refused   []Refusal      `json:"refused"`    // the latest first
 }
 
 // Fact is one thing that an explanation says.
@@ -83,7 +89,7 @@ type Refusal struct {
 	Outcome           string  `json:"outcome"`
 	Reason            string  `json:"reason"`
 	Text              string  `json:"text"` // the sentence, with the numbers that decided
-	Knob              string  `json:"knob"` // which setting decided
+	Knob              string  `json:"knob"` // which setting decided, as a policy file calls it
 	WaitedSeconds     float64 `json:"waited_seconds"`
 	RetryAfterSeconds float64 `json:"retry_after_seconds"`
 }

@@ -81,7 +81,7 @@ func (w *window) look(now time.Time, s *goodput.Stats) (length time.Duration, q 
 		return 0, q
 	}
 	for i := range q {
-		q[i] = between(&base.of[i], &is.of[i])
+		q[i] = between(&base.of[i], &is.of[i], percentileOf(s))
 	}
 	return now.Sub(base.at), q
 }
@@ -100,8 +100,8 @@ func (w *window) base(now time.Time) (base *mark) {
 }
 
 // between returns the quantiles of what came between two marks; nil if nothing did, or if the
-// later one is not of the same histogram.
-func between(was, is *cumulative) *Quantiles {
+// later one is not of the same histogram. target is the percentile of the objective.
+func between(was, is *cumulative, target float64) *Quantiles {
 	if is.total <= was.total {
 		return nil
 	}
@@ -119,8 +119,17 @@ func between(was, is *cumulative) *Quantiles {
 		return d.Seconds()
 	}
 	below := h.Count - h.Counts[hist.N-1]
+	over := func(p float64) bool { return float64(below) < p*float64(h.Count) }
 	return &Quantiles{
-		Count: h.Count, P50: q(0.5), P95: q(0.95), P99: q(0.99),
-		Over: float64(below) < 0.99*float64(h.Count),
+		Count: h.Count, P50: q(0.5), P95: q(0.95), P99: q(0.99), Over: over(0.99),
+		Target: q(target), TargetOver: over(target),
 	}
+}
+
+// percentileOf is what part of the requests is to meet the objective.
+func percentileOf(s *goodput.Stats) float64 {
+	if p := s.Derivation.Percentile; p > 0 && p <= 1 {
+		return p
+	}
+	return 0.99 // as goodput.Config.Percentile has it
 }
