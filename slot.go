@@ -23,7 +23,7 @@ import (
 // registers: with six words Acquire and Release took 30 ns instead of 12.
 type Slot struct {
 	of    owner
-	start time.Duration // when it was granted; 0 if it is not timed
+	start time.Duration // when it was granted; 0 if it is not timed; how long it was held once it has ended
 	due   time.Duration // the last instant at which its end is in time; sampled or each for the objective after start; its Outcome once it has ended
 	rare  *rare         // nil for most
 }
@@ -233,6 +233,32 @@ func (s *Slot) Outcome() Outcome {
 	return Outcome(s.due)
 }
 
+// Held returns how long the slot was held, once it has ended. 0: it has not, or it was not
+// timed, as most are not that have no deadline and do not wait.
+func (s *Slot) Held() time.Duration {
+	if s.of.l != nil {
+		return 0
+	}
+	return s.start
+}
+
+// Service returns how long after its start Served was called first. 0: it was not, the slot
+// has ended, or it is not timed.
+func (s *Slot) Service() time.Duration {
+	if r := s.get(); s.of.l != nil && r.served != 0 {
+		return max(r.served-s.start, 1)
+	}
+	return 0
+}
+
+// Observed reports whether the slot runs because its limiter observed, and whether the limiter
+// would have refused it at the door: see Config.Observe.
+func (s *Slot) Observed() (is, refused bool) {
+	r := s.get()
+	is = r.kind&observed != 0
+	return is, is && r.kind&(exempt|shadowRuns) == 0 && r.shadow == nil
+}
+
 // finish ends the slot with outcome o, where Completed becomes Late if it is.
 func (s *Slot) finish(o Outcome, sample bool) {
 	l := s.of.l
@@ -254,9 +280,13 @@ func (s *Slot) finish(o Outcome, sample bool) {
 	}
 	l.rec.note(s, o, now, sample)
 	s.due = time.Duration(o)
+	timed := s.start != 0
+	if timed {
+		s.start = max(now-s.start, 1)
+	}
 	switch {
 	case o == Completed && r.isOne() && l.lent.giveBack():
-		if s.start != 0 {
+		if timed {
 			l.endWindow(now)
 		}
 	case r.kind&observed != 0:

@@ -267,3 +267,46 @@ func TestUnsampled(t *testing.T) {
 		})
 	}
 }
+
+// How long a slot was held, and what of it was the service, is what passed: of a timed one, and
+// once it has ended.
+func TestHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, refuses := range []bool{false, true} {
+			l := New(Config{Limit: limit.Fixed(1), Depth: NoQueue, Observe: refuses})
+			if refuses { // the shadow is full
+				first, _ := l.Acquire(context.Background())
+				defer first.Release()
+				if is, would := first.Observed(); !is || would {
+					t.Errorf("the first: observed %v, would be refused %v", is, would)
+				}
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			slot, err := l.Acquire(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(3 * time.Millisecond)
+			if slot.Held() != 0 || slot.Service() != 0 {
+				t.Errorf("%v of %v before the end", slot.Service(), slot.Held())
+			}
+			slot.Served()
+			time.Sleep(4 * time.Millisecond)
+			if got := slot.Service(); got != 3*time.Millisecond {
+				t.Errorf("service %v, want 3ms", got)
+			}
+			slot.Release()
+			if got := slot.Held(); got != 7*time.Millisecond {
+				t.Errorf("held for %v, want 7ms", got)
+			}
+			if is, would := slot.Observed(); is != refuses || would != refuses {
+				t.Errorf("observed %v, would be refused %v, want %v", is, would, refuses)
+			}
+			cancel()
+		}
+		var none Slot
+		if is, _ := none.Observed(); is || none.Held() != 0 || none.Service() != 0 {
+			t.Error("a zero Slot says something")
+		}
+	})
+}

@@ -16,6 +16,10 @@ type Ended struct {
 	// are known, because writer and request were passed on as they came.
 	Limiter *goodput.Limiter
 
+	// Observed says that it runs because its limiter observed, and WouldRefuse that the
+	// limiter would have refused it at the door.
+	Observed, WouldRefuse bool
+
 	// Offered says that the limiter was asked. Then Outcome and Reason are those in its
 	// Stats, in which a request that is Exempt does not count. A request that was turned
 	// away before that is Rejected in none of them: too_large, slow_body, bad_body, or
@@ -51,9 +55,10 @@ type tally struct {
 	r       *http.Request
 	granted time.Duration // since Arrival
 
-	// open counts what has to end before it is told: the request, and the slot that may be
-	// held for longer. Who ends the last of them tells.
-	open atomic.Int32
+	// Of a slot that is held on, the request and the slot have to end before it is told: open
+	// counts them, and who ends the last tells. Of others the request is the last.
+	shared bool
+	open   atomic.Int32
 }
 
 var tallies = sync.Pool{New: func() any { return new(tally) }}
@@ -64,7 +69,6 @@ func (v *visit) told(lim *goodput.Limiter) {
 	t.server, t.r = v.server, v.r
 	t.Limiter, t.Arrival = lim, v.arrived
 	t.Deadline, t.DeadlineSource = v.budget.Deadline, v.budget.Source
-	t.open.Store(1)
 	v.response.holds.tally = t
 	returned := false
 	defer func() { v.over(t, returned) }() // a panic goes on
@@ -85,9 +89,7 @@ func (v *visit) over(t *tally, returned bool) {
 		case returned:
 			t.Status = http.StatusOK // as net/http says for a handler that says nothing
 		}
-		if w.began != 0 {
-			t.Service = w.began - t.granted
-		}
+		t.Service = w.began
 	}
 	if v.response.holds.now {
 		t.Total = t.granted + t.Held // the slot ended a moment ago
@@ -110,28 +112,45 @@ func (h *holds) offered(work *goodput.Work) {
 func (h *holds) got(slot *goodput.Slot, read bool) {
 	if t := h.tally; t != nil {
 		t.Waited, t.Exempt = slot.Waited(), slot.Exempt()
+		t.Observed, t.WouldRefuse = slot.Observed()
 		if t.granted = t.Waited; read {
 			t.granted = time.Since(t.Arrival)
 		}
-		t.open.Add(1)
+	}
+}
+
+// keep notes that the slot is held on. It comes before who ends the last hold may.
+func (h *holds) keep() {
+	if t := h.tally; t != nil {
+		t.shared = true
+		t.open.Store(2)
 	}
 }
 
 // gone notes that the slot has ended. Nobody comes after it.
 func (h *holds) gone(slot *goodput.Slot) {
-	if t := h.tally; t != nil {
-		t.Outcome = slot.Outcome()
+	t := h.tally
+	if t == nil {
+		return
+	}
+	t.Outcome = slot.Outcome()
+	if t.Held = slot.Held(); t.Held == 0 { // what the limiter has timed needs no clock of ours
 		t.Held = time.Since(t.Arrival) - t.granted
+	}
+	if t.shared {
 		t.done()
 	}
 }
 
-// began returns how long after its arrival the header of a response goes out; 0: nobody asks.
-func (h *holds) began() time.Duration {
+// began returns how long after the slot the header of a response goes out; 0: nobody asks.
+func (h *holds) began(slot *goodput.Slot) time.Duration {
 	if h.tally == nil {
 		return 0
 	}
-	return time.Since(h.tally.Arrival)
+	if d := slot.Service(); d != 0 {
+		return d
+	}
+	return time.Since(h.tally.Arrival) - h.tally.granted
 }
 
 // refused notes what a limiter said, or what would have been one's.
@@ -160,16 +179,15 @@ func (h *holds) answered(status, bytes int) {
 
 // done tells, after the last part.
 func (t *tally) done() {
-	if t.open.Add(-1) > 0 {
+	if t.shared && t.open.Add(-1) > 0 {
 		return
 	}
 	if t.Service == 0 {
 		t.Service = t.Held
 	}
-	hook, r, e := t.server.Ended, t.r, t.Ended
+	t.server.Ended(t.r, &t.Ended)
 	*t = tally{}
 	tallies.Put(t)
-	hook(r, e)
 }
 
 // pass serves a request that has no limiter.
@@ -179,6 +197,6 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	arrival := time.Now()
-	defer func() { s.Ended(r, Ended{Arrival: arrival, Total: time.Since(arrival)}) }()
+	defer func() { s.Ended(r, &Ended{Arrival: arrival, Total: time.Since(arrival)}) }()
 	s.Next.ServeHTTP(w, r)
 }

@@ -30,10 +30,10 @@ func newLedger() *ledger {
 	return &ledger{outcomes: map[goodput.Outcome]uint64{}, reasons: map[string]uint64{}, away: map[string]uint64{}}
 }
 
-func (l *ledger) ended(_ *http.Request, e Ended) {
+func (l *ledger) ended(_ *http.Request, e *Ended) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all = append(l.all, e)
+	l.all = append(l.all, *e)
 	switch {
 	case !e.Offered:
 		l.away[e.Reason]++
@@ -303,6 +303,23 @@ func TestEndedSays(t *testing.T) {
 	}
 }
 
+// What runs because its limiter observes says so, and whether it would have been refused.
+func TestEndedOfAnObserver(t *testing.T) {
+	told := newLedger()
+	lim := limiter(1, goodput.Config{Depth: goodput.NoQueue, Observe: true})
+	s := &Server{Limiter: one(lim), Next: empty, Ended: told.ended}
+	s.ServeHTTP(httptest.NewRecorder(), request())
+	if e := told.last(t, 1); !e.Observed || e.WouldRefuse {
+		t.Errorf("%+v", e)
+	}
+	slot, _ := lim.Acquire(background)
+	s.ServeHTTP(httptest.NewRecorder(), request())
+	slot.Release()
+	if e := told.last(t, 2); !e.Observed || !e.WouldRefuse || e.Outcome != goodput.Completed {
+		t.Errorf("%+v", e)
+	}
+}
+
 // A corrected cost and size are told; the hook of a held slot is called when it ends, and
 // not before.
 func TestEndedWaitsForTheSlot(t *testing.T) {
@@ -336,12 +353,12 @@ func TestEndedAllocatesNothing(t *testing.T) {
 		return testing.AllocsPerRun(2000, func() { clear(w.header); s.ServeHTTP(w, r) })
 	}
 	without := of(&Server{Limiter: one(lim), Next: empty})
-	with := of(&Server{Limiter: one(lim), Next: empty, Ended: func(*http.Request, Ended) {}})
+	with := of(&Server{Limiter: one(lim), Next: empty, Ended: func(*http.Request, *Ended) {}})
 	if with > without {
 		t.Errorf("%v allocations with it and %v without", with, without)
 	}
 }
 
 func BenchmarkAdmittedTold(b *testing.B) {
-	serve(b, &Server{Limiter: one(limiter(1, goodput.Config{})), Next: empty, Ended: func(*http.Request, Ended) {}}, request())
+	serve(b, &Server{Limiter: one(limiter(1, goodput.Config{})), Next: empty, Ended: func(*http.Request, *Ended) {}}, request())
 }

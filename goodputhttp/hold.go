@@ -156,6 +156,7 @@ func (h *holds) end(err error) {
 	}
 	h.slot.Answered() // while it is still the handler's
 	h.kept, h.err = true, err
+	h.keep()
 	h.held.Add(1)
 	h.mu.Unlock()
 }

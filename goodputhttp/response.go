@@ -25,7 +25,7 @@ type response struct {
 	holds               holds
 	reading, writing    pace // how long it has waited for its client
 	written             int64
-	began               time.Duration // since its arrival, for Server.Ended; 0 before that
+	began               time.Duration // since its slot, for Server.Ended; 0 before that
 	status              int           // of the final header; 0 before it
 	detached            bool          // upgraded: the slot is back
 	upgraded            bool          // of a Stream: the slot is held on
@@ -206,12 +206,12 @@ func (w *response) header(status int) {
 
 // begun says that the response has begun.
 func (w *response) begun() {
-	w.began = w.holds.began()
 	if w.visit.server.Stream {
 		w.holds.write((*goodput.Slot).Answered) // it is in time or not as of now
 	} else {
 		w.holds.write((*goodput.Slot).Served)
 	}
+	w.began = w.holds.began(&w.slot)
 }
 
 // upgrade says that the connection is the handler's now, half-closed or not, and may be
@@ -229,7 +229,7 @@ func (w *response) upgrade() {
 	}
 	w.detached = true
 	w.holds.none()
-	w.began = w.holds.began()
+	w.began = w.holds.began(&w.slot)
 	w.slot.Detach()
 	w.holds.gone(&w.slot)
 }

@@ -163,8 +163,9 @@ type Server struct {
 	// Stats has not. It is called when the request and its slot have ended: as ServeHTTP
 	// returns or panics, and where the slot is held on (Hold, Stream) in the goroutine that
 	// ends it; r is then as it came, without its body. It is part of the request, so it
-	// should not wait, and must not panic. Default: nobody is told, and nothing is spent.
-	Ended func(r *http.Request, e Ended)
+	// should not wait, and must not panic. e is used again afterwards, so what is kept is a
+	// copy. Default: nobody is told, and nothing is spent.
+	Ended func(r *http.Request, e *Ended)
 
 	own    books
 	shared *books // those of another Server, if it took the place of one

@@ -61,20 +61,20 @@ func (l requestLogs) options(log *slog.Logger) proxy.Options {
 	case l.access != nil:
 		o.Ended = l.both
 	case l.trace != nil:
-		o.Ended = func(_ *http.Request, e proxy.Ended) { l.trace.Add(&e.Ended) }
+		o.Ended = func(_ *http.Request, e proxy.Ended) { l.trace.Add(e.Ended) }
 	}
 	return o
 }
 
 func (l requestLogs) both(r *http.Request, e proxy.Ended) {
 	if l.trace != nil {
-		l.trace.Add(&e.Ended)
+		l.trace.Add(e.Ended)
 	}
 	where := record.Where{Class: e.Class, Upstream: e.Server()}
 	if client := e.Client(); client.IsValid() {
 		where.Remote = client.String()
 	}
-	l.access.Add(r, &e.Ended, where)
+	l.access.Add(r, e.Ended, where)
 }
 
 // reopen reports whether there is an access log to open again.

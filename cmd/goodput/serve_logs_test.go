@@ -181,7 +181,7 @@ func TestRecordedOverloadReplays(t *testing.T) {
 				d, _ := time.ParseDuration(r.Header.Get("Takes")) // written below
 				time.Sleep(d)
 			}),
-			Ended: func(_ *http.Request, e goodputhttp.Ended) { tr.Add(&e) },
+			Ended: func(_ *http.Request, e *goodputhttp.Ended) { tr.Add(e) },
 		}
 		for begun := time.Now(); time.Since(begun) < length; {
 			time.Sleep(time.Duration(random.ExpFloat64() * float64(mean) / slots / load))

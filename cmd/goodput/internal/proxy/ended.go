@@ -9,9 +9,10 @@ import (
 )
 
 // An Ended is what became of one request, with what the proxy knows beside its door. Requests
-// that are of no class have none: CONNECT, a malformed host, an ambiguous path.
+// that are of no class have none: CONNECT, a malformed host, an ambiguous path. It is used
+// again after the call.
 type Ended struct {
-	goodputhttp.Ended
+	*goodputhttp.Ended
 
 	Class string // its name
 
@@ -33,11 +34,11 @@ func (e *Ended) Server() string {
 }
 
 // told returns what the door of a class tells; nil if nobody is told.
-func (p *Proxy) told(t *table, c *class) func(*http.Request, goodputhttp.Ended) {
+func (p *Proxy) told(t *table, c *class) func(*http.Request, *goodputhttp.Ended) {
 	if p.ended == nil {
 		return nil
 	}
-	return func(r *http.Request, e goodputhttp.Ended) {
+	return func(r *http.Request, e *goodputhttp.Ended) {
 		p.ended(r, Ended{Ended: e, Class: c.cfg.Name, r: r, proxies: t.cfg.TrustedProxies})
 	}
 }

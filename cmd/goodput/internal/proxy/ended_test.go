@@ -50,6 +50,8 @@ func TestEnded(t *testing.T) {
 		client, server := e.Client().String(), e.Server() // while it lasts
 		mu.Lock()
 		defer mu.Unlock()
+		kept := *e.Ended
+		e.Ended = &kept
 		all = append(all, end{e, client, server})
 	}})
 	if err != nil {
