@@ -156,6 +156,13 @@ func (l *Limiter) holdCall(now time.Duration, held bool) {
 	}
 }
 
+func (l *Limiter) forgetCall(now time.Duration) {
+	l.core.Forget(now)
+	if l.journal != nil {
+		l.journal(call{op: "forget", now: now})
+	}
+}
+
 func (l *Limiter) statsCall(now time.Duration) admission.Stats {
 	s := l.core.Stats(now)
 	if l.journal != nil {

@@ -92,6 +92,13 @@ func (s *Stats) young() bool { return s.Refusing && s.Load > 1 && !s.Overload }
 
 // State returns what the limiter is doing in a sentence with numbers.
 func (s *Stats) State() string {
+	if s.Excess > 0 && !s.Observe {
+		return fmt.Sprintf("%s; %d in use began while it observed: the limit holds once they have ended", s.doing(), s.Excess)
+	}
+	return s.doing()
+}
+
+func (s *Stats) doing() string {
 	d := &s.Derivation
 	switch c := s.Condition(); c {
 	case ConditionDraining:
@@ -116,9 +123,9 @@ func (s *Stats) State() string {
 		return s.saturatedState()
 	case ConditionBurst:
 		if s.Refusing {
-			return fmt.Sprintf("burst: more came at once than may wait; %d wait where %d may, the rest is refused", s.WaitingCost, s.Depth)
+			return fmt.Sprintf("burst: more came at once than may wait; %s, the rest is refused", s.waitingWords())
 		}
-		return fmt.Sprintf("burst: the queue absorbs it; %d wait where %d may", s.WaitingCost, s.Depth)
+		return fmt.Sprintf("burst: the queue absorbs it; %s", s.waitingWords())
 	case ConditionBoundary:
 		return fmt.Sprintf("at the admission boundary: all of %d slots are busy, nobody waits", s.Limit)
 	case ConditionBusy:
@@ -137,8 +144,16 @@ func (s *Stats) saturatedState() string {
 	if s.rateBinds() {
 		busy = "the allowance is used up as it comes"
 	}
-	return fmt.Sprintf("%s: %.3g times what can be served is offered; %s, %d wait where %d may, the rest is refused at once",
-		head, s.Load, busy, s.WaitingCost, s.Depth)
+	return fmt.Sprintf("%s: %.3g times what can be served is offered; %s, %s, the rest is refused at once",
+		head, s.Load, busy, s.waitingWords())
+}
+
+// waitingWords says how much of the queue is in use. Whoever waits keeps its place when the depth falls.
+func (s *Stats) waitingWords() string {
+	if s.WaitingCost > s.Depth {
+		return fmt.Sprintf("%d may join, %d are left of a longer queue", s.Depth, s.WaitingCost)
+	}
+	return fmt.Sprintf("%d wait where %d may", s.WaitingCost, s.Depth)
 }
 
 // slowedState says since what, and what that costs: so many slots serve so much less.

@@ -27,12 +27,23 @@ func explainLimit(f *facts, s *Stats, law limit.Law) {
 	case s.LimitChanges > 0:
 		f.also("%d until it was set %v ago", s.LimitFrom, short(s.LimitMoved))
 	}
-	if _, fixed := law.(limit.Fixed); fixed && s.Derivation.Drifted {
+	if _, fixed := law.(limit.Fixed); fixed && s.Derivation.Drifted && !s.Unlimited {
 		f.also("drift: a unit is held for %v, and %v was recorded when the limit was chosen: choose it anew, or let limit.Auto find it; a deeper queue would only add latency",
 			short(s.Derivation.Mean), short(s.Derivation.Declared))
 	}
 	if s.Dropped > 0 {
 		f.also("%d were refused by what is behind the limit, or did not reach it", s.Dropped)
+	}
+}
+
+// explainMeasured says of what the service times are that all of the arithmetic is about, if that is not
+// just the work under this limit.
+func explainMeasured(f *facts, s *Stats) {
+	switch {
+	case s.Unlimited:
+		f.add("measured", "without a limit, %d in use where %d may be: the depth, what can be served and the load follow from that, and are nothing to scale by", s.InUse, s.Limit)
+	case s.Excess > 0:
+		f.add("measured", "before: what runs now, with %d that no limit has admitted, says nothing of the service under one", s.Excess)
 	}
 }
 

@@ -24,7 +24,7 @@ func explainShares(f *facts, s *Stats, cfg *Config, top []TenantState) {
 		}
 		f.add("tenants", "%d with a row; %d ask, %d for more than their share%s", t.Rows, t.Active, t.Over, capped)
 		for i := range top {
-			f.also("%s", tenantWords(&top[i], s.Limit))
+			f.also("%s", tenantWords(&top[i], s))
 		}
 		if more := t.Active - len(top); more > 0 {
 			f.also("and %d that ask for less", more)
@@ -40,14 +40,22 @@ func explainShares(f *facts, s *Stats, cfg *Config, top []TenantState) {
 }
 
 // tenantWords says what one tenant has, what it asks for and what it would get.
-func tenantWords(t *TenantState, limit int) string {
+// The account is that of the core, which has admitted and refused as the shadow.
+func tenantWords(t *TenantState, s *Stats) string {
 	var b strings.Builder
 	name := fmt.Sprintf("%q", t.ID)
 	if t.ID == "" {
 		name = "the others"
 	}
-	fmt.Fprintf(&b, "%s: weight %.3g, %d in use", name, t.Weight, t.InUse)
-	if t.MaxInUse < limit {
+	use, refused := "in use", "refused"
+	switch {
+	case s.Observe:
+		use, refused = "would be in use", "refused, or would be"
+	case s.Shadow.Arrivals > 0:
+		refused = "refused, or would have been while it observed"
+	}
+	fmt.Fprintf(&b, "%s: weight %.3g, %d %s", name, t.Weight, t.InUse, use)
+	if t.MaxInUse < s.Limit {
 		fmt.Fprintf(&b, " of at most %d", t.MaxInUse)
 	}
 	fmt.Fprintf(&b, ", %d waiting; %s/s offered, %s/s entitled", t.Waiting, perSecond(t.Offered), perSecond(t.Entitled))
@@ -65,7 +73,7 @@ func tenantWords(t *TenantState, limit int) string {
 		}
 	}
 	if t.Refused > 0 {
-		fmt.Fprintf(&b, "; %d of %d refused", t.Refused, t.Arrivals)
+		fmt.Fprintf(&b, "; %d of %d %s", t.Refused, t.Arrivals, refused)
 		if t.Quotaed > 0 {
 			fmt.Fprintf(&b, ", %d for the quota", t.Quotaed)
 		}

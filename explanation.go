@@ -32,6 +32,7 @@ func (l *Limiter) Explanation() Explanation {
 	explainLimit(&f, &s, cfg.Limit)
 	explainAbsent(&f, &s)
 	explainDepth(&f, &s)
+	explainMeasured(&f, &s)
 	explainHeld(&f, &s)
 	explainQueue(&f, &s)
 	explainOrder(&f, &s, cfg.Order)

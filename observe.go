@@ -2,6 +2,7 @@ package goodput
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/goodput/goodput/admission"
@@ -31,6 +32,43 @@ type watched struct {
 
 	held  bool          // the law is. Invariant: it is while the limiter observes
 	until time.Duration // after it has observed: when the law goes on at the latest
+
+	known  bool          // what is known of the service is of work within the limit: of what runs beside more it learns nothing
+	fades  time.Duration // when what it has learnt of such work weighs nothing any more, if that many have ended as well
+	fadeAt uint64
+	forget bool // with the samples at hand: it is to begin as a new limiter does
+}
+
+// What was measured of the service halves in weight every 5 objectives, every 2 s at the least, and no
+// faster than 500 newer samples come in (admission, estimate). 2^-7 and exp(-2400/500) are less than the percent
+// that a p99 is about.
+const fadeEnds = 2400
+
+func fadeTime(objective time.Duration) time.Duration { return 7 * max(5*objective, 2*time.Second) }
+
+// unlimited reports whether what is known of the service may be of work that ran beside more than
+// the limit.
+func (o *watched) unlimited(now time.Duration) bool { return now < o.fades || o.served() < o.fadeAt }
+
+func (o *watched) served() uint64 { return o.ran.outcomes[Completed] + o.ran.outcomes[Late] }
+
+// excess returns the units of cost that run and that the shadow does not have running.
+func (o *watched) excess() int { return max(o.ran.inUse-o.shadow.inUse, 0) }
+
+// crowd looks whether more run than the core says, now that one has begun or ended. How long
+// those take follows from no limit: with 980 where 20 may, each takes 50 times as long. The caller
+// holds the lock.
+func (l *Limiter) crowd(now time.Duration) {
+	o, since := &l.watched, &l.rec.crowded
+	switch more := o.excess() > 0; {
+	case more && o.known:
+		since.Store(math.MaxInt64)
+	case more: // better than nothing
+		since.Store(0)
+		o.fades, o.fadeAt = now+fadeTime(l.settings.Load().objective), o.served()+fadeEnds
+	case since.Load() == math.MaxInt64: // those that run beside them have some of it
+		since.Store(int64(now))
+	}
 }
 
 // mostHeld is for how long after it was switched off a limiter holds the law for those that still
@@ -49,8 +87,9 @@ const mostHeld = time.Minute
 // Off: from then on the limiter decides. What was observed and still runs ends as observed, and
 // runs beside what is admitted: the part of it that the shadow had refused is in excess of the
 // limit until it has ended. The part that the shadow had queued is in the queue, before the
-// newcomers, until it ends, is granted a slot, or may wait no longer. A law that adapts was not asked
-// meanwhile. It goes on from the limit that it had as soon as nothing observed runs, or after
+// newcomers, until it ends, is granted a slot, or may wait no longer. What runs beside more than
+// the limit says nothing of the service under it: it is not learnt, and what was learnt of it, as there
+// was nothing better, is forgotten. A law that adapts was not asked meanwhile. It goes on from the limit that it had as soon as nothing observed runs, or after
 // a minute.
 func (l *Limiter) SetObserve(on bool) error {
 	if err := l.mayObserve(on); err != nil {
@@ -81,10 +120,15 @@ func (l *Limiter) switched(now time.Duration, on bool) (free *waiter) {
 		return nil
 	}
 	l.observe.Store(on)
+	o := &l.watched
 	if !on {
-		l.watched.until = now + mostHeld
+		o.forget = o.unlimited(now)
+		o.known, o.until = true, now+mostHeld
+		l.crowd(now)
 		return nil
 	}
+	d := l.statsCall(now).Derivation
+	o.known, o.forget = d.Samples > 0 && d.Prior == 0 && !o.unlimited(now), false
 	l.holdLaw(now, true)
 	last := &free
 	for w, after := l.waiting.first, (*waiter)(nil); w != nil; w = after {
@@ -93,6 +137,7 @@ func (l *Limiter) switched(now time.Duration, on bool) (free *waiter) {
 			*last, last = w, &w.after
 		}
 	}
+	l.crowd(now)
 	return free
 }
 
@@ -150,6 +195,7 @@ func (l *Limiter) watch(now time.Duration, r *admission.Request) *rare {
 	default:
 		o.shadow.refuse(d.Reason)
 	}
+	l.crowd(now)
 	return own
 }
 
@@ -179,7 +225,7 @@ func (l *Limiter) askShadow(w *waiter) {
 }
 
 // decideShadow notes what the core decided about the request of w. The caller holds the lock.
-func (l *Limiter) decideShadow(w *waiter) {
+func (l *Limiter) decideShadow(now time.Duration, w *waiter) {
 	o := &l.watched
 	o.waiting.remove(w)
 	o.shadow.wait(w.place, -1)
@@ -189,6 +235,7 @@ func (l *Limiter) decideShadow(w *waiter) {
 	} else {
 		o.shadow.refuse(w.place.Reason())
 	}
+	l.crowd(now)
 }
 
 // endObserved ends a request that is observed, really and in the shadow.
@@ -215,6 +262,7 @@ func (l *Limiter) endObserved(r *rare, out Outcome) {
 		l.watched.shadow.end(end.Cost, out)
 		l.releaseCall(now, end)
 	}
+	l.crowd(now)
 	l.leave(now)
 }
 
@@ -225,9 +273,13 @@ func (l *Limiter) holdLaw(now time.Duration, held bool) {
 }
 
 // letLawGoOn has the law asked again, if it is held and what it would be told follows from the
-// limit again. The caller holds the lock, and has just handed in what was measured.
+// limit again. Before that it forgets what does not. The caller holds the lock, and has just handed in what was measured.
 func (l *Limiter) letLawGoOn(now time.Duration) {
 	o := &l.watched
+	if o.forget {
+		l.forgetCall(now)
+		o.forget, o.fades, o.fadeAt = false, 0, 0
+	}
 	if o.held && !l.observe.Load() && (o.ran.running == 0 || now >= o.until) {
 		l.holdLaw(now, false)
 	}

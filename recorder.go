@@ -25,6 +25,10 @@ type recorder struct {
 	epochs  atomic.Pointer[epochs]          // of the core
 	ended   atomic.Int64                    // when something timed last did
 
+	// What was granted before this instant and ends from now on ran beside more than the limit, and
+	// the core is not told how long it took: math.MaxInt64 while that is so. See watched.crowd.
+	crowded atomic.Int64
+
 	admitted uint64 // in this window; guarded by the lock of the limiter
 }
 
@@ -143,7 +147,7 @@ func (rec *recorder) note(s *Slot, o Outcome, now time.Duration, sample bool) {
 	p := rec.anyStripe()
 	p.mu.Lock()
 	p.batch.Quiet = max(p.batch.Quiet, quiet)
-	if sample {
+	if sample && (s.start >= time.Duration(rec.crowded.Load()) || r.kind&dropped != 0) {
 		size := r.size
 		if r.sized != 0 {
 			size = r.sized

@@ -67,6 +67,8 @@ func (r *replay) step(c *call) (live, again any) {
 		return c.after, r.core.RetryAfter(c.why)
 	case "set present":
 		r.core.SetPresent(c.now, c.answer)
+	case "forget":
+		r.core.Forget(c.now)
 	case "hold":
 		r.core.Hold(c.now, c.answer)
 	case "drain":

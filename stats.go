@@ -31,6 +31,18 @@ type Stats struct {
 	// both never fall, and the equation holds in both, however often the mode is switched.
 	Shadow admission.Stats
 
+	// Excess is the cost that runs because it was observed and the shadow has not admitted it, as yet
+	// or at all. While it only observes that is how it should be. Afterwards InUse may exceed Limit by
+	// it, until what it is of has ended.
+	Excess int
+
+	// Unlimited says that what is derived from service times may follow from work that ran beside more
+	// than the limit, as it observes: Derivation, Capacity, Load, Depth and what the shadow decides.
+	// They are nothing to scale by then. It is so from the first that is in Excess until that
+	// has faded, and not where there were 100 samples before it observed: then all of these go on from what was known. It
+	// is over when the limiter decides again, which begins with what a new one believes.
+	Unlimited bool
+
 	// Wait is the time in the queue, of those that were in it: WaitAdmitted,
 	// WaitRefused, WaitCancelled. Of those that were observed it is the shadow's.
 	Wait [waits]Histogram
@@ -52,7 +64,8 @@ type Stats struct {
 
 	// Capacity is how much cost per second can be served, by the slots and the allowance,
 	// and Demand how much is offered, refused work included: Demand / Capacity is what an
-	// autoscaler needs, because shedding hides load from the CPU.
+	// autoscaler needs, because shedding hides load from the CPU. Of a limiter that has only ever
+	// observed, while more runs at once than the limit, Capacity is too low and Load too high: see Unlimited.
 	Capacity, Demand float64
 
 	// Pressure is the level of Config.Pressure that the law was told last: 0 to 100, and 1
@@ -83,13 +96,15 @@ func (l *Limiter) Stats() Stats {
 		real.Refusals[reason] += n
 	}
 	s := Stats{
-		Stats:    real,
-		Shadow:   shadow,
-		Name:     l.Name(),
-		Observe:  l.observe.Load(),
-		Wait:     l.wait,
-		Capacity: core.Derivation.Rate,
-		Demand:   core.Offered,
+		Stats:     real,
+		Shadow:    shadow,
+		Name:      l.Name(),
+		Observe:   l.observe.Load(),
+		Excess:    l.watched.excess(),
+		Unlimited: l.watched.unlimited(now),
+		Wait:      l.wait,
+		Capacity:  core.Derivation.Rate,
+		Demand:    core.Offered,
 	}
 	s.Refusing = l.refused.lately(now, max(s.Derivation.Objective, time.Second)) && !s.Observe
 	l.leave(now)

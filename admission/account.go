@@ -11,7 +11,7 @@ type TenantState struct {
 	ID       string  // as in its row; empty for all ids without a row together
 	Weight   float64 // in force
 	MaxInUse int     // in force, at most the limit
-	Quota    Quota
+	Quota    Quota   // in force, its burst with its default; zero without
 	Left     float64 // units of cost that the quota has left; negative after a correction
 
 	InUse       int // units of cost that run
@@ -92,6 +92,9 @@ func (c *Core) state(t *row) TenantState {
 		ID: t.ID, Weight: t.Weight, MaxInUse: c.limit, Quota: t.Quota, Left: t.quota.left,
 		InUse: t.inUse, Waiting: t.n, WaitingCost: t.cost,
 		Arrivals: t.arrivals, Refused: t.refused, Granted: uint64(max(t.granted, 0)), Quotaed: t.overQuota,
+	}
+	if t.Quota.Rate > 0 {
+		s.Quota.Burst = t.Quota.burst()
 	}
 	if t.ceiling > 0 {
 		s.MaxInUse = min(t.ceiling, c.limit)

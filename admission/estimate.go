@@ -336,6 +336,13 @@ func (e *estimate) observe(now time.Duration, b *Batch) {
 	e.refresh()
 }
 
+// anew forgets all samples, and begins with the prior.
+func (e *estimate) anew() {
+	e.Reset()
+	e.sizes, e.settled = sizing{}, 0
+	e.refresh()
+}
+
 // forget returns which part of n to keep: never fewer than keepSamples, if there
 // were as many.
 func forget(n, keep float64) float64 {

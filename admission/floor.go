@@ -22,6 +22,11 @@ func (c *Core) notice(b *Batch) {
 		c.noticed.floor = Never
 		return
 	}
+	if c.held { // what it shows is of more at once than the limit
+		c.noticed.floor = Never
+		s.quit()
+		return
+	}
 	c.floors()
 	s.add(b, sec, c.load.rate, float64(c.limit))
 	if s.block.ended.n >= blockEnds && s.block.seconds >= blockTime.Seconds() {
@@ -43,7 +48,7 @@ const offFloor = 0.9
 func (c *Core) floors() {
 	low, high := limit.Bounds(c.cfg.Limit)
 	switch load := c.rho(); {
-	case c.limit > low || low == high || c.held || load < offFloor && !c.overload:
+	case c.limit > low || low == high || load < offFloor && !c.overload:
 		c.noticed.floor = Never
 	case c.noticed.floor == Never && load > 1:
 		c.noticed.floor = c.now

@@ -61,14 +61,17 @@ func (c *Core) begin(law limit.Law) {
 // While it is, the law is not asked, and the limit stays until a call says otherwise. Nothing is
 // being searched: what is decided is what this limit would do. Afterwards the law goes on with
 // what it knew, and of what happened in between it is told nothing. Another law that comes
-// meanwhile is held where it starts. What is learned of service times, and the depth that
-// follows, go on. The same again changes nothing.
+// meanwhile is held where it starts. Nothing is called slow, whatever the law, a fixed one too.
+// What is learned of service times, and the depth that follows, go on: a driver that lets more
+// run than the limit leaves out the samples of what ran then, if there are others. The same again
+// changes nothing.
 func (c *Core) Hold(now time.Duration, held bool) {
 	c.enter(now)
 	if held == c.held {
 		return
 	}
 	c.held, c.noticed.floor = held, Never
+	c.noticed.slow.quit()
 	if held {
 		if c.seek(false) {
 			c.derive()
@@ -77,4 +80,13 @@ func (c *Core) Hold(now time.Duration, held bool) {
 	}
 	c.tide.renew(c.now, c.inUse)
 	c.lawAt = c.now
+}
+
+// Forget has what was measured of the service count no more, as it should be where that was of work
+// that ran beside more than the limit and is not to decide about others: what is believed is
+// what a new core believes. What is known of the load, and by the law, stays.
+func (c *Core) Forget(now time.Duration) {
+	c.enter(now)
+	c.service.anew()
+	c.derive()
 }

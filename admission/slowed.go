@@ -37,6 +37,9 @@ import (
 // 3 and back twice, and in bursts of 2 s at twice the capacity nothing is called slow; half the speed is,
 // by each, and over after its end.
 //
+// While the law is held, everything runs at once, and a unit may take any time because of that:
+// nothing is called slow, and nothing is learnt. Afterwards it is compared with what was before.
+//
 // Work that fails holds its slot too: a dependency that hangs until a timeout is slow. One
 // that fails at once is not fast: such blocks are compared and not learnt.
 type slowed struct {
@@ -186,6 +189,12 @@ func (s *slowed) close(sized bool) {
 	s.doubted = usual{}
 }
 
+// quit forgets what is not in the base yet, and that anything is slow.
+func (s *slowed) quit() {
+	s.is, s.up, s.down = false, 0, 0
+	s.block, s.doubted = span{}, usual{}
+}
+
 // explained is by what factor the units of a block would be held longer than those of base
 // for reasons that are no slow dependency: at least 1.
 func (t *span) explained(base *span, sized bool) float64 {
@@ -198,7 +207,7 @@ func (t *span) explained(base *span, sized bool) float64 {
 	return factor
 }
 
-// judge span up how much longer a block was held, as a logarithm.
+// judge sums up how much longer a block was held, as a logarithm.
 func (s *slowed) judge(longer float64) {
 	if math.IsNaN(longer) || math.IsInf(longer, 0) { // a base of nothing
 		return

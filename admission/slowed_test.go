@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/goodput/goodput/limit"
 )
 
 // A steady is a stream of ends, without a core: at a rate, in windows of 50 ms, or longer ones where
@@ -257,5 +259,54 @@ func TestSlowedInACore(t *testing.T) {
 	}
 	if s := r.core.Stats(r.core.now); s.Refusals[QueueFull]+s.Refusals[NoBudget] == 0 {
 		t.Errorf("seed %d: it was no overload: %+v", seed, s)
+	}
+}
+
+// A thousand run at once where 20 may, because a driver only watches: units are held for 25 times as
+// long, for longer than it takes to call something slow, and to learn it. Neither happens while the
+// law is held, a fixed one too, and afterwards the base is what it was.
+func TestNothingIsSlowWhileHeld(t *testing.T) {
+	c, err := New(Config{Limit: limit.Fixed(20), Objective: 300 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Duration(0)
+	run := func(d, hold time.Duration) Stats {
+		var b Batch
+		for end := now + d; now < end; {
+			now += 50 * time.Millisecond
+			b.Reset()
+			for range 24 { // 480 a second
+				c.Offer(now, Request{Deadline: Never})
+				c.Release(now, End{Cost: 1, Outcome: Completed})
+				b.Add(hold, hold, 1, 1)
+			}
+			c.Observe(now, &b)
+		}
+		return c.Stats(now)
+	}
+	const usual, crowded = 40 * time.Millisecond, time.Second
+	if s := run(2*time.Minute, usual); s.Slowed || s.Baseline != usual {
+		t.Fatalf("before: slowed %v, base %v", s.Slowed, s.Baseline)
+	}
+	if s := run(10*time.Second, crowded); !s.Slowed {
+		t.Fatal("what is 25 times as slow with nothing held is not called slow: this shows nothing")
+	}
+	c.Hold(now, true)
+	if s := c.Stats(now); s.Slowed || s.SlowedBy != 0 || s.Baseline != 0 {
+		t.Errorf("at once: slowed %v, %.1fx of %v", s.Slowed, s.SlowedBy, s.Baseline)
+	}
+	if s := run(time.Minute, crowded); s.Slowed || s.SlowedBy != 0 || s.Baseline != 0 {
+		t.Errorf("held: slowed %v, %.1fx of %v", s.Slowed, s.SlowedBy, s.Baseline)
+	}
+	c.Hold(now, false)
+	if s := c.Stats(now); s.Slowed || s.Baseline > 50*time.Millisecond { // of the 10 s before a twelfth counts: 40 ms + 960 ms x 10/12 of 120 blocks = 47 ms
+		t.Errorf("afterwards: slowed %v, base %v", s.Slowed, s.Baseline)
+	}
+	if s := run(10*time.Second, usual); s.Slowed {
+		t.Error("slowed, by what was measured while held")
+	}
+	if s := run(10*time.Second, crowded); !s.Slowed {
+		t.Error("not slowed, although it is")
 	}
 }

@@ -74,7 +74,7 @@ type Stats struct {
 	// Whether what the work depends on has slowed: a unit of cost is held for SlowedBy times as
 	// long as Baseline, a mean over the last minutes, and neither more work nor a higher
 	// limit nor larger sizes are why. See slowed.go.
-	Baseline time.Duration // 0 while there is none: in the first minute, and where less than a request in two seconds ends
+	Baseline time.Duration // 0 while there is none: in the first minute, where less than a request in two seconds ends, and while the core is told to Hold
 	Slowed   bool
 	SlowedBy float64 // 0 without a Baseline; also told while Slowed is not: 1.1 is nothing
 }
@@ -117,7 +117,9 @@ func (c *Core) Stats(now time.Duration) Stats {
 	if f := c.noticed.floor; f != Never && c.limit <= s.LimitMin {
 		s.LimitFloored = c.now - f
 	}
-	c.noticed.slow.tell(&s)
+	if !c.held {
+		c.noticed.slow.tell(&s)
+	}
 	if c.absence.is {
 		s.AbsentFor, s.MaxAbsence = c.now-c.absence.since, c.absence.bound
 	}

@@ -76,6 +76,8 @@ var unseen = map[string]string{
 	"Name":                       "is the label limiter",
 	"PressureAbsent":             "pressure is 0 then",
 	"PressureSays":               "is words",
+	"Excess":                     "is in use above the limit for as long as what was observed runs, and for the state page",
+	"Unlimited":                  "says how far to trust others, and is for the state page",
 	"LimitWhy":                   "is words",
 	"LimitFrom":                  "belongs to LimitWhy; concurrency_limit has what it was",
 	"AbsentFor":                  "is how long absent has been 1",

@@ -17,6 +17,7 @@ import (
 func stateOf(s *goodput.Stats) (top, derived, counts map[string]any) {
 	top = map[string]any{
 		"name": s.Name, "observe": s.Observe, "observe_switched": false, "order": s.Order.String(), "overload": s.Overload, "absent": s.Stats.Absent, "absent_seconds": s.Stats.AbsentFor.Seconds(), "draining": s.Draining,
+		"excess": float64(s.Excess), "unlimited": s.Unlimited, "tenants_shadow": s.Shadow.Arrivals > 0,
 		"limit": float64(s.Limit), "in_use": float64(s.InUse), "running": float64(s.Running),
 		"waiting": float64(s.Waiting), "waiting_cost": float64(s.WaitingCost),
 		"waiting_bytes": float64(s.WaitingBytes), "waiting_bytes_limit": float64(s.MaxBytes),

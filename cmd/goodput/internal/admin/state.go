@@ -55,6 +55,10 @@ type LimiterState struct {
 
 	ObserveSwitched bool `json:"observe_switched"` // by POST /api/v1/observe, whatever the policy says
 
+	Excess        int  `json:"excess"`         // of in_use, what runs because it was observed and the limit has not admitted; it is above the limit until that has ended
+	Unlimited     bool `json:"unlimited"`      // the derivation and demand_ratio may follow from work that ran beside more than the limit: nothing to scale by
+	TenantsShadow bool `json:"tenants_shadow"` // tenants have what was decided of observed requests as if it had been followed
+
 	Limit             int     `json:"limit"`
 	InUse             int     `json:"in_use"`
 	Running           int     `json:"running"`
@@ -100,7 +104,7 @@ type LimiterState struct {
 	Derivation Derivation `json:"derivation"`
 	Counts     Counts     `json:"counts"`
 	Shadow     []End      `json:"shadow,omitempty"` // observe mode: how requests would have ended
-	Tenants    []Tenant   `json:"tenants"`          // those who ask for most, at most ten; in observe mode the shadow's
+	Tenants    []Tenant   `json:"tenants"`          // those who ask for most, at most ten; see tenants_shadow
 }
 
 // Derivation is the arithmetic of the derived depth, in words and in numbers.
@@ -195,6 +199,9 @@ func limiterState(s *goodput.Stats) LimiterState {
 	l := LimiterState{
 		Name:              s.Name,
 		Observe:           s.Observe,
+		Excess:            s.Excess,
+		Unlimited:         s.Unlimited,
+		TenantsShadow:     s.Shadow.Arrivals > 0,
 		Limit:             s.Limit,
 		InUse:             s.InUse,
 		Running:           s.Running,
