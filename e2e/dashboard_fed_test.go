@@ -160,12 +160,12 @@ func saysWhatItKnows(p *tab) {
 	if got := p.text(`#tiles [data-key="p99"]`); got != "no data" {
 		t.Errorf("the p99 of nothing is %q", got)
 	}
-	eval[bool](p, `(window.worse = { latency: { count: 9, p50: 0.1, p95: 1, p99: 2.1, over: true }, explanation: { limiter: "app", state: "saturated: 9 wait", facts: null, refused: [
-			{ ago_seconds: 0.5, count: 32, outcome: "rejected", reason: "queue_full", text: "the sentence", knob: "objective", waited_seconds: 0, retry_after_seconds: 2 }] } },
+	eval[bool](p, `(window.worse = { latency: { count: 9, p50: 0.1, p95: 1, p99: 2.1, over: true, target: 2.1, target_over: true }, explanation: { limiter: "app", state: "saturated: 9 wait", facts: null, refused_by: [
+			{ ago_seconds: 0.5, since_seconds: 1.6, count: 32, outcome: "rejected", reason: "queue_full", text: "the sentence", knob: "objective", told: "told to come back in 1 to 2 s" }] } },
 		send("tick", tick(2, ["app"], worse)), frames2())`)
 	for selector, want := range map[string]string{
-		`#tiles [data-key="p99"]`: "over 2.1 s", `#tiles [data-key="p99"] + .about`: "objective 400 ms: missed", "#state": "saturated: 9 wait",
-		`#now [data-key="limit"]`: "10, of 4 to 64", "#refused b": "32 × queue full", "#refused .knob": "decided by: objective", "#refused .sentence": "the sentence",
+		`#tiles [data-key="p99"]`: "over 2.1 s", `#tiles [data-key="p99"] + .about`: "at goodput, last 10 s; objective 400 ms: missed", "#state": "saturated: 9 wait",
+		`#now [data-key="limit"]`: "10, of 4 to 64", "#refused b": "32 × queue full", "#refused .muted": "in the last 1.6 s, told to come back in 1 to 2 s", "#refused .knob": "decided by: objective", "#refused .sentence": "the sentence",
 		`#counts [data-key="arrivals"]`: "1\u202f234\u202f567", `#process [data-key="uptime"]`: "1 d 1 h",
 	} {
 		if got := p.text(selector); got != want {
@@ -191,7 +191,54 @@ func saysWhatItKnows(p *tab) {
 	p.until(4*time.Second, `document.getElementById("lost").textContent.startsWith("Connection lost at ")`)
 	eval[bool](p, `(send("history", { times: [1], limiters: {} }), send("tick", tick(21, ["app"])), frames2())`)
 	p.until(2*time.Second, `document.getElementById("lost").hidden`)
+	unprotected(p)
 	p.alone()
+}
+
+// unprotected: a class that observes refuses nothing, and that is no good news: what is not in time is an
+// alarm, in words and with a mark, and what its tenants have is what they would have.
+func unprotected(p *tab) {
+	t := p.t
+	t.Helper()
+	const told = `(window.observing = (number, names, goodput) => {
+		const all = tick(number, names, { observing_seconds: 300, rates: { offered: 1127, admitted: 1127, throughput: 900, goodput, refused: 0, in_time: goodput / 1127, outcomes: {}, reasons: {}, shadow: { queue_full: 700 } },
+			tenants: [{ id: "a", asks: 9, served: 8, in_use: 7, waiting: 6, refused: 5 }] });
+		for (const s of all.state.limiters) s.observe = true;
+		return all;
+	}, send("tick", observing(%d, %s, %d)), frames2())`
+	eval[bool](p, fmt.Sprintf(told, 22, `["app"]`, 0))
+	p.snap("dashboard-alarm", light)
+	p.snap("dashboard-alarm-phone", narrow)
+	p.snap("dashboard-alarm-dark", dark)
+	since := eval[string](p, `(d => [d.getHours(), d.getMinutes(), d.getSeconds()].map(n => String(n).padStart(2, "0")).join(":"))(new Date(1.79e12 + 22000 - 300000))`)
+	for selector, want := range map[string]string{
+		"#alarm-words": "Alarm: 0 of 1127/s in time; protection is off since " + since + ".", "#alarms": "!Alarm:app0 of 1127/s in time; protection is off since " + since + ".",
+		"#refusing-count": "It refuses nobody: protection is off since " + since + ".", "#tenants-head": "tenantaskswould getwould be in usewould waitwould be refused",
+		`#classes .state`: "Alarm: 0 of 1127/s in time; protection is off since " + since + "; busy: slots are free, nobody waits",
+	} {
+		if got := p.text(selector); got != want {
+			t.Errorf("%s is %q, want %q", selector, got, want)
+		}
+	}
+	const red = `[...document.querySelectorAll("#alarm, #alarms b, #classes .state")].map(e => getComputedStyle(e).color).every((c, _, all) => c === all[0]) && !document.getElementById("alarm").hidden`
+	if !eval[bool](p, red) {
+		t.Error("an alarm does not look like one everywhere")
+	}
+	if legend := p.text("#flow .legend"); !strings.Contains(legend, "throughput: all that ended, in vain too") {
+		t.Errorf("the legend is %q", legend)
+	}
+	eval[bool](p, fmt.Sprintf(told, 23, `["app"]`, 1127))
+	if got := p.text("#refusing-count"); !strings.HasPrefix(got, "It refuses nobody: protection is off since ") || !eval[bool](p, `document.getElementById("alarm").hidden && document.getElementById("alarms").hidden`) {
+		t.Errorf("while all is in time: %q, or an alarm", got)
+	}
+	eval[bool](p, fmt.Sprintf(told, 24, `["app", "other"]`, 1127))
+	if got := p.text("#refusing-count"); got != "No class refuses anything now; of 2 of 2 protection is off." {
+		t.Errorf("of two: %q", got)
+	}
+	eval[bool](p, `(send("tick", tick(25, ["app"])), frames2())`)
+	if got := p.text("#refusing-count"); got != "It refuses nothing now." {
+		t.Errorf("with protection: %q", got)
+	}
 }
 
 // scene is what demo --web says, and what the page says of it in words.
@@ -227,6 +274,11 @@ func demoPanel(p *tab) {
 			if !strings.Contains(words, want) {
 				t.Errorf("of %+v it says %q, want %q", c, words, want)
 			}
+		}
+		// What to do is said until it has been done, and what goodput sees is folded while it sees nothing.
+		done := i >= 2
+		if eval[bool](p, `document.getElementById("demo-hint").hidden`) != done || eval[bool](p, `document.getElementById("part").open`) != c.protect || eval[bool](p, `document.getElementById("part-title").hidden`) != c.protect {
+			t.Errorf("of %+v: the hint is to be gone %v, and the classes to be open %v", c, done, c.protect)
 		}
 		if eval[float64](p, `Number(document.getElementById("load").value)`) != c.load || p.text("#protect-value") == "on" != c.protect {
 			t.Errorf("the controls do not show %+v", c)

@@ -85,3 +85,32 @@ func TestThePastIsBounded(t *testing.T) {
 		t.Errorf("%d of %d limiters in the tick", n, len(lims))
 	}
 }
+
+// Since when nothing is protected is what whoever comes late to an incident wants to know.
+func TestATickSaysForHowLongItObserves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := named("a")
+		w := start(t, those(lim), nil)
+		v := w.watch(t, "")
+		defer v.leave()
+		v.history()
+		for i, c := range []struct {
+			on   bool
+			want any
+		}{{false, nil}, {true, 0.0}, {true, 1.0}, {true, 2.0}, {false, nil}, {true, 0.0}} {
+			if err := lim.SetObserve(c.on); err != nil {
+				t.Fatal(err)
+			}
+			if i > 0 {
+				time.Sleep(interval)
+			}
+			var got any
+			if s := v.tick().Limiters[0].ObservingSeconds; s != nil {
+				got = *s
+			}
+			if got != c.want {
+				t.Errorf("tick %d: %v, want %v", i, got, c.want)
+			}
+		}
+	})
+}

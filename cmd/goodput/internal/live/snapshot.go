@@ -44,8 +44,9 @@ func Take(l *goodput.Limiter) Snapshot {
 
 // A track is what is remembered of a limiter from one tick to the next.
 type track struct {
-	last   *Snapshot // nil: this is the first
-	window window
+	last      *Snapshot // nil: this is the first
+	window    window
+	observing time.Time // the first tick of those up to the last in which it observed; zero: it did not
 }
 
 // follow returns what a tick says of the limiter in the snapshot s, but for the explanation.
@@ -57,6 +58,15 @@ func (t *track) follow(s *Snapshot) View {
 	}
 	elapsed := s.at.Sub(was.at)
 	v := View{Name: s.Stats.Name, Rates: ratesOf(&was.Stats, &s.Stats, elapsed), Tenants: []Tenant{}}
+	switch {
+	case !s.Stats.Observe:
+		t.observing = time.Time{}
+	case t.observing.IsZero():
+		t.observing = s.at
+	}
+	if s.Stats.Observe {
+		v.ObservingSeconds = new(s.at.Sub(t.observing).Seconds())
+	}
 	length, q := t.window.look(s.at, &s.Stats)
 	v.WindowSeconds = length.Seconds()
 	v.Latency, v.Wait, v.Service = q[ofLatency], q[ofWait], q[ofService]

@@ -29,6 +29,10 @@ type View struct {
 	Name  string `json:"name"`
 	Rates Rates  `json:"rates"`
 
+	// ObservingSeconds is for how long observe mode has been on, or for how long it was seen to be:
+	// since the first tick at most. Null while it is off.
+	ObservingSeconds *float64 `json:"observing_seconds"`
+
 	// Of the last window of WindowSeconds; null where nothing was measured in it.
 	WindowSeconds float64    `json:"window_seconds"`
 	Latency       *Quantiles `json:"latency"` // arrival to end, of all that got a slot

@@ -2,6 +2,7 @@
 // is about. That one is in the address, so that it survives a reload and can be sent to
 // somebody.
 
+import { alarm, off } from "./alarm.js";
 import { byID, fit, make, name, say, set } from "./dom.js";
 import { number, perSecond, quantile, seconds, share, times } from "./units.js";
 
@@ -51,29 +52,52 @@ export class Classes {
     this.find.addEventListener("input", () => this.last && this.show(...this.last));
   }
 
-  // show lists items, { view, state } for each class; the one called current is marked.
-  show(items, current) {
-    this.last = [items, current];
+  // show lists items, { view, state } for each class; the one called current is marked, and at is
+  // the time of the tick.
+  show(items, current, at) {
+    this.last = [items, current, at];
     const wanted = this.find.value.toLowerCase();
     byID("finder").hidden = items.length <= many;
     const found = items.length > many && wanted ? items.filter((i) => i.view.name.toLowerCase().includes(wanted)) : items;
-    fit(this.body, found, row, (tr, item) => fill(tr, item, item.view.name === current));
-    this.summary(items);
+    fit(this.body, found, row, (tr, item) => fill(tr, item, item.view.name === current, at));
+    this.summary(items, at);
+    alarms(items, at);
     say(byID("found"), found.length < items.length ? `${found.length} of ${items.length} classes` : `${items.length} classes`);
   }
 
   // summary names those that refuse: in a hundred rows nobody sees them.
-  summary(items) {
+  summary(items, at) {
     const refusing = items.filter((i) => i.view.rates.refused > 0).sort((a, b) => b.view.rates.refused - a.view.rates.refused);
     const shown = refusing.slice(0, 5);
     const n = refusing.length;
-    if (items.length === 1) say(byID("refusing-count"), n ? "It refuses now." : "It refuses nothing now.");
+    const open = items.filter((i) => off(i.view, at));
+    if (items.length === 1) say(byID("refusing-count"), n ? "It refuses now." : open.length ? `It refuses nobody: ${off(open[0].view, at)}.` : "It refuses nothing now.");
+    else if (!n && open.length) say(byID("refusing-count"), `No class refuses anything now; of ${open.length} of ${items.length} protection is off.`);
     else say(byID("refusing-count"), n ? `${n} of ${items.length} classes ${n === 1 ? "refuses" : "refuse"} now${n > shown.length ? ", most of all" : ""}:` : "No class refuses anything now.");
     fit(byID("refusing"), items.length > 1 ? shown : [], (ul) => make(make(ul, "li"), "a", { dir: "auto" }).parentElement, (li, i) => {
       set(li.firstElementChild, "href", hashOf(i.view.name));
       say(li.firstElementChild, name(i.view.name));
     });
   }
+}
+
+// alarms are of classes that do not keep up though they refuse nothing.
+function alarms(items, at) {
+  const all = items.filter((i) => alarm(i.view, at));
+  byID("alarms").hidden = all.length === 0;
+  fit(byID("alarms"), all.slice(0, 5), (ul) => {
+    const li = make(ul, "li");
+    make(li, "span", { class: "icon", "aria-hidden": "true" }, "!");
+    make(li, "b", {}, "Alarm:");
+    make(li, "a", { dir: "auto" });
+    make(li, "span");
+    return li;
+  }, (li, i) => {
+    const [, , link, text] = li.children;
+    set(link, "href", hashOf(i.view.name));
+    say(link, name(i.view.name));
+    say(text, alarm(i.view, at) + ".");
+  });
 }
 
 function row(body) {
@@ -89,7 +113,7 @@ function row(body) {
   return tr;
 }
 
-function fill(tr, { view, state }, current) {
+function fill(tr, { view, state }, current, at) {
   const [link, words] = tr.firstElementChild.children;
   say(link, name(view.name));
   set(link, "href", hashOf(view.name));
@@ -97,7 +121,8 @@ function fill(tr, { view, state }, current) {
   if (current) set(link, "aria-current", "true");
   else link.removeAttribute("aria-current");
   tr.classList.toggle("current", current);
-  say(words, view.explanation.state);
-  set(words, "class", "state " + tone(view.explanation.state));
+  const wrong = alarm(view, at);
+  say(words, (wrong ? `Alarm: ${wrong}; ` : "") + view.explanation.state);
+  set(words, "class", "state " + (wrong ? "bad" : tone(view.explanation.state)));
   columns.forEach((c, i) => say(tr.children[i + 1], c.of(view, state)));
 }

@@ -34,6 +34,7 @@ export function sentence(s) {
 export class Demo {
   constructor() {
     this.section = byID("demo");
+    this.part = byID("part");
     this.slider = byID("load");
     this.protect = byID("protect");
     this.heard = new Steady();
@@ -67,14 +68,23 @@ export class Demo {
     say(byID("demo-late"), perSecond(scene.late + scene.gone));
     // Who left has waited for his deadline and not for an answer: that is a lower bound.
     say(byID("demo-p99"), (scene.p99 !== null && scene.p99 >= scene.deadline_seconds ? "≥ " : "") + seconds(scene.p99));
-    say(byID("demo-deadline"), `they wait for ${seconds(scene.deadline_seconds)}`);
     const words = sentence(scene);
     say(byID("demo-words"), words);
     this.heard.hear("demo", words);
     say(byID("demo-service"), `The service: ${count(scene.slots)} slots, ${seconds(scene.service_seconds)} of work each, so ${perSecond(scene.capacity_per_second)}. Its clients wait for ${seconds(scene.deadline_seconds)}, then leave.`);
     say(byID("demo-note"), scene.note ?? "");
-    byID("demo-around").hidden = scene.protect;
+    this.done ||= scene.protect && scene.load >= 2;
+    byID("demo-hint").hidden = this.done;
+    this.fold(!scene.protect);
     this.draw(scene, past);
+  }
+
+  // fold closes what goodput says while it sees nothing, once: whoever opens it wants to look.
+  fold(off) {
+    if (off === this.folded) return;
+    this.folded = off;
+    this.part.open = !off;
+    byID("part-title").hidden = !off;
   }
 
   draw(scene, past) {
@@ -83,7 +93,7 @@ export class Demo {
       gap: { upper: "offered", lower: "in_time", label: "asked for and not answered in time" },
       series: [
         { key: "in_time", label: "goodput: answered in time", colour: "--c0", dash: [], width: 3 },
-        { key: "served", label: "throughput: answered at all", colour: "--c2", dash: [2, 3], width: 2 },
+        { key: "served", label: "throughput: all that was worked on, in vain too", colour: "--c2", dash: [2, 3], width: 2 },
         { key: "offered", label: "offered", colour: "--c1", dash: [7, 4], width: 2 },
       ],
     });

@@ -1,6 +1,7 @@
 // One class: how it does in six numbers, over time, and why: the derivation in words, the
 // refusals with what decided them, the tenants, and all counts.
 
+import { alarm } from "./alarm.js";
 import { Chart } from "./chart.js";
 import { tone } from "./classes.js";
 import { byID, fit, make, name, say, set } from "./dom.js";
@@ -35,10 +36,12 @@ function instead(shadow) {
   return `only observed: ${perSecond(would)} would be`;
 }
 
+// against holds the latency against the objective, at the percentile of that.
 function against(v, s) {
-  const objective = s.derivation.objective_seconds, of = `objective ${seconds(objective)}`;
+  const { objective_seconds: objective, percentile } = s.derivation;
+  const of = `at goodput, last ${seconds(v.window_seconds)}; objective ${seconds(objective)}` + (percentile === 0.99 ? "" : ` for ${share(percentile)}`);
   if (!v.latency) return of;
-  return v.latency.p99 <= objective && !v.latency.over ? of + ": met" : of + ": missed";
+  return v.latency.target <= objective && !v.latency.target_over ? of + ": met" : of + ": missed";
 }
 
 // now are the numbers of this moment, of which /api/v1/state has each.
@@ -75,7 +78,7 @@ export class Detail {
       title: "Offered, throughput, goodput", unit: "requests per second", format: perSecond, height: high,
       gap: { upper: "offered", lower: "goodput", label: "offered and not answered in time" },
       series: [
-        line("goodput", "goodput", "--c0", [], { width: 3 }), line("throughput", "throughput", "--c2", [2, 3]), line("offered", "offered", "--c1", [7, 4]),
+        line("goodput", "goodput", "--c0", [], { width: 3 }), line("throughput", "throughput: all that ended, in vain too", "--c2", [2, 3]), line("offered", "offered", "--c1", [7, 4]),
       ],
     });
     const host = byID("charts");
@@ -105,8 +108,11 @@ export class Detail {
     });
   }
 
-  show({ view, state }, past) {
+  show({ view, state }, past, at) {
     say(byID("class-name"), name(view.name));
+    const wrong = alarm(view, at);
+    say(byID("alarm-words"), wrong ? `Alarm: ${wrong}.` : "");
+    byID("alarm").hidden = !wrong;
     say(byID("state"), view.explanation.state);
     set(byID("state"), "class", "words " + tone(view.explanation.state));
     tiles.forEach((t, i) => {
@@ -116,8 +122,8 @@ export class Detail {
     });
     this.draw(view.name, state, past);
     facts(view.explanation.facts ?? []);
-    refused(view.explanation.refused ?? []);
-    tenants(view.tenants ?? []);
+    refused(view.explanation.refused_by ?? []);
+    tenants(view.tenants ?? [], state.observe);
     pairs(byID("now"), now.map((n) => [n.key, n.label, n.of(state)]));
     counts(state);
   }
@@ -159,6 +165,7 @@ function pairs(dl, all) {
   });
 }
 
+// refused lists what decided lately, each with how many it refused.
 function refused(all) {
   byID("nobody-refused").hidden = all.length > 0;
   fit(byID("refused"), all, (ol) => {
@@ -172,16 +179,22 @@ function refused(all) {
   }, (li, r) => {
     const [what, when, knob] = li.firstElementChild.children;
     say(what, `${count(r.count)} × ${reason(r.reason || r.outcome)}`);
-    const waited = r.waited_seconds > 0 ? `, after a wait of ${seconds(r.waited_seconds)}` : "";
-    const retry = r.retry_after_seconds > 0 ? `, told to retry after ${seconds(r.retry_after_seconds)}` : "";
-    say(when, `${seconds(r.ago_seconds)} ago${waited}${retry}`);
+    say(when, `${lately(r)}, ${r.told}`);
     say(knob, r.knob ? "decided by: " + r.knob : "");
     say(li.lastElementChild, r.text);
   });
 }
 
-function tenants(all) {
+function lately({ ago_seconds: latest, since_seconds: first }) {
+  if (!(first > latest)) return seconds(latest) + " ago";
+  return latest < 1 ? `in the last ${seconds(first)}` : `${seconds(first)} to ${seconds(latest)} ago`;
+}
+
+// tenants: in observe mode all runs, and what a tenant has is what it would have.
+function tenants(all, observe) {
   byID("tenants-section").hidden = all.length === 0;
+  const would = observe ? ["would get", "would be in use", "would wait", "would be refused"] : ["gets", "in use", "waits", "refused"];
+  would.forEach((text, i) => say(byID("tenants-head").children[i + 2], text));
   fit(byID("tenants"), all, (body) => {
     const tr = make(body, "tr");
     make(tr, "th", { scope: "row", dir: "auto" });

@@ -1,6 +1,7 @@
 // The page: what came from the server is kept as it comes, and shown when the browser draws the
 // next frame. A tab that nobody sees draws none, so it costs little more than the listening.
 
+import { alarm } from "./alarm.js";
 import { Classes, chosen } from "./classes.js";
 import { Demo } from "./demo.js";
 import { Detail } from "./detail.js";
@@ -36,12 +37,14 @@ function show() {
   say(byID("missing"), missing ? `There is no class ${wanted}: it may have gone with a reload. This is ${name(item.view.name)}.` : "");
   byID("missing").hidden = !missing;
   byID("detail").hidden = !item;
+  const at = Date.parse(tick.time) / 1000;
   demo.show(tick.demo, past);
-  classes.show(items, item?.view.name);
+  classes.show(items, item?.view.name, at);
   if (item) {
-    detail.show(item, past);
+    detail.show(item, past, at);
     observe.show(item);
-    heard.hear(item.view.name, `${name(item.view.name)}: ${item.view.explanation.state}`);
+    const wrong = alarm(item.view, at);
+    if (byID("part").open) heard.hear(item.view.name, `${name(item.view.name)}: ${wrong ? "Alarm: " + wrong : item.view.explanation.state}`);
   }
   showProcess(tick.state);
   // What a test waits for, and the answer to "how old is this".
@@ -90,5 +93,6 @@ addEventListener("hashchange", () => {
 // The address is the class that is shown, and a jump within the page must not change it.
 byID("skip").addEventListener("click", (e) => {
   e.preventDefault();
+  byID("part").open = true;
   byID("detail").focus();
 });
