@@ -31,7 +31,13 @@ type dashboardJSON struct {
 	SchemaVersion int
 	Panels        []panelJSON
 	Links         []struct{ URL string }
-	Templating    struct {
+	Annotations   struct {
+		List []struct {
+			Name, Expr string
+			Datasource source
+		}
+	}
+	Templating struct {
 		List []struct {
 			Name, Type string
 			Multi      bool
@@ -67,6 +73,17 @@ func TestGrafanaDashboard(t *testing.T) {
 	}
 	if len(d.Links) != 1 || d.Links[0].URL != runbook("README") {
 		t.Errorf("links to %v", d.Links)
+	}
+	// That observe mode was switched is to be seen in every panel.
+	switched := false
+	for _, a := range d.Annotations.List {
+		switched = switched || strings.HasPrefix(a.Expr, "goodput_observe_switched{") && strings.HasSuffix(a.Expr, "== 1")
+		if a.Datasource != (source{"prometheus", "${datasource}"}) || a.Name == "" {
+			t.Errorf("annotation %+v", a)
+		}
+	}
+	if !switched {
+		t.Errorf("no annotation of goodput_observe_switched: %+v", d.Annotations.List)
 	}
 	variables := map[string]bool{}
 	for _, v := range d.Templating.List {

@@ -274,6 +274,12 @@ func namesExist(t *testing.T, prom *rig.Prometheus) {
 			sources["dashboard"] += target.Expr + "\n"
 		}
 	}
+	for _, a := range grafana(t).Annotations.List {
+		sources["annotations"] += a.Expr + "\n"
+	}
+	for _, page := range []string{"oncall/README.md", "refusals.md", "guides/objective.md"} {
+		sources[page] = strings.Join(quoted.FindAllString(string(text(t, "../docs/"+page)), -1), "\n")
+	}
 	for name, page := range runbooks(t) {
 		sources[name+".md"] = strings.Join(quoted.FindAllString(page, -1), "\n")
 	}
@@ -366,7 +372,8 @@ func TestAutoscalers(t *testing.T) {
 		t.Fatal(err)
 	}
 	trigger := keda.Spec.Triggers[0]
-	if keda.Kind != "ScaledObject" || trigger.Type != "prometheus" || trigger.MetricType != "Value" || trigger.Metadata["threshold"] != "0.8" {
+	if keda.Kind != "ScaledObject" || trigger.Type != "prometheus" || trigger.MetricType != "Value" || trigger.Metadata["threshold"] != "0.8" ||
+		trigger.Metadata["ignoreNullValues"] != "false" { // without it no data, as when all observe, is 0: the least instances in an overload
 		t.Errorf("KEDA is given %+v", keda)
 	}
 }

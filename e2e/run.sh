@@ -21,7 +21,7 @@ needed=(
 	nginx:nginx haproxy:haproxy initdb:postgresql
 	wrk:wrk h2load:nghttp2-client curl:curl
 	python3:python3 websockets:python3-websockets chromium:chromium
-	prometheus:prometheus
+	prometheus:prometheus jq:jq
 )
 
 have() {
