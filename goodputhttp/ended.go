@@ -42,9 +42,10 @@ type Ended struct {
 	Held    time.Duration // from the slot to its end
 	Total   time.Duration // from Arrival to the return of the handler, of an upgraded connection as well
 
-	Status   int   // 0: nothing was sent
-	Bytes    int64 // of the body of the response, as they were written; not those of an upgraded connection
-	Upgraded bool  // the connection is the handler's: a WebSocket
+	Status   int    // 0: nothing was sent
+	GRPC     string // the grpc-status of the answer to a call, of whoever gave it; "" if none was given
+	Bytes    int64  // of the body of the response, as they were written; not those of an upgraded connection
+	Upgraded bool   // the connection is the handler's: a WebSocket
 }
 
 // A tally gathers an Ended while its request is on its way. There is none without
@@ -90,6 +91,9 @@ func (v *visit) over(t *tally, returned bool) {
 			t.Status = http.StatusOK // as net/http says for a handler that says nothing
 		}
 		t.Service = w.began
+	}
+	if v.grpc {
+		t.GRPC = grpcStatus(v.w.Header())
 	}
 	if v.response.holds.now {
 		t.Total = t.granted + t.Held // the slot ended a moment ago

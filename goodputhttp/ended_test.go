@@ -320,6 +320,32 @@ func TestEndedOfAnObserver(t *testing.T) {
 	}
 }
 
+// The status of a call is told, from trailers, from a header alone, and of a refusal of ours.
+func TestEndedOfACall(t *testing.T) {
+	told := newLedger()
+	lim := limiter(1, goodput.Config{Depth: goodput.NoQueue})
+	n := 0
+	ask := func(name string) string {
+		s := &Server{Limiter: one(lim), Ended: told.ended, Next: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusOK)
+			w.Header().Set(name, "7")
+		})}
+		r := request("Content-Type: application/grpc")
+		r.ProtoMajor = 2
+		s.ServeHTTP(httptest.NewRecorder(), r)
+		n++
+		return told.last(t, n).GRPC
+	}
+	if a, b := ask("Grpc-Status"), ask(http.TrailerPrefix+"Grpc-Status"); a != "7" || b != "7" {
+		t.Errorf("%q and %q", a, b)
+	}
+	slot, _ := lim.Acquire(background)
+	if got := ask("Grpc-Status"); got != "14" {
+		t.Errorf("refused with %q", got)
+	}
+	slot.Release()
+}
+
 // A corrected cost and size are told; the hook of a held slot is called when it ends, and
 // not before.
 func TestEndedWaitsForTheSlot(t *testing.T) {

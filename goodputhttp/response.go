@@ -158,13 +158,17 @@ func (v *visit) left(ctx context.Context) bool {
 // rather than the call: DEADLINE_EXCEEDED 4, UNKNOWN 2, RESOURCE_EXHAUSTED 8,
 // INTERNAL 13, UNAVAILABLE 14, DATA_LOSS 15.
 func (w *response) grpcFailed() bool {
-	h := w.ResponseWriter.Header()
+	return blamesServer(grpcStatus(w.ResponseWriter.Header()))
+}
+
+// grpcStatus is the status that trailers have, or a header without a body; "" if there is none.
+func grpcStatus(h http.Header) string {
 	for _, name := range [...]string{"Grpc-Status", http.TrailerPrefix + "Grpc-Status"} {
-		if v := h[name]; len(v) > 0 && blamesServer(v[0]) {
-			return true
+		if v := h[name]; len(v) > 0 {
+			return v[0]
 		}
 	}
-	return false
+	return ""
 }
 
 // blamesServer reports whether a status of gRPC says that the server failed.

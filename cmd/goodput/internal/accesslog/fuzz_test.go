@@ -19,8 +19,8 @@ var mappedOptions = map[Format]Options{
 // seeds are good lines of each format, the first ones headers.
 var seeds = map[Format][]string{
 	Trace: {
-		"#goodput-trace 1 1796065760000000", "arrival,class,held,cost,size,tenant,budget,priority,outcome",
-		"-12,a,,,,,400000,,rejected", "#dropped 12", "#end", "1204311,default,49812,2,900,3k2j,,background,late",
+		"#goodput-trace 1 1796065760000000", "arrival,class,held,cost,size,tenant,budget,priority,outcome,observe",
+		"-12,a,,,,,400000,,rejected,", "#dropped 12", "#end", "1204311,default,49812,2,900,3k2j,,background,late,observed",
 	},
 	Goodput: {goodputLine("")},
 	Nginx: {

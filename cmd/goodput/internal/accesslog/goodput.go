@@ -78,6 +78,7 @@ const (
 	ownSize
 	ownPath
 	ownExempt
+	ownObserved
 )
 
 func newGoodput(only string) *goodputParser {
@@ -85,6 +86,7 @@ func newGoodput(only string) *goodputParser {
 		ownTime: "time", ownClass: "limiter", ownStatus: "status", ownQueue: "queue_seconds", ownHeld: "held_seconds",
 		ownDuration: "duration_seconds", ownOutcome: "outcome", ownReason: "reason", ownBudget: "budget_seconds",
 		ownTenant: "tenant", ownPriority: "priority", ownCost: "cost", ownSize: "size", ownPath: "path", ownExempt: "exempt",
+		ownObserved: "observed",
 	})}
 }
 
@@ -126,6 +128,7 @@ func (p *goodputParser) parse(line []byte, r *row) (string, error) {
 		return r.bad(whyMapCount)
 	}
 	r.class, r.tenant, r.priority = v[ownClass], v[ownTenant], priorityOf(v[ownPriority])
+	r.Observed = string(v[ownObserved]) == "true"
 	if len(v[ownPath]) > 0 {
 		r.path, _ = targetPath(v[ownPath])
 	}
@@ -187,10 +190,10 @@ const (
 	traceVersion = "1"
 	traceEnd     = "#end"
 	traceLost    = "#dropped "
-	traceColumns = 9
+	traceColumns = 10
 
 	whyTraceHead   = "it stands before the first line of a trace, so nobody knows when it was"
-	whyTraceRow    = "it has not the nine columns of a trace"
+	whyTraceRow    = "it has not the ten columns of a trace"
 	whyTraceTime   = "a time is not a number of microseconds"
 	whyTraceEnd    = "the outcome is none"
 	whyTraceMarker = "the line begins as none of a trace does"
@@ -252,6 +255,7 @@ func (p *traceParser) row(cells *[traceColumns][]byte, r *row) (string, error) {
 		return r.bad(whyTraceEnd)
 	}
 	r.class, r.tenant, r.priority = cells[1], cells[5], priorityOf(cells[7])
+	r.Observed = len(cells[9]) > 0
 	switch {
 	case p.only != "" && p.only != string(r.class):
 		r.Verdict = Skip

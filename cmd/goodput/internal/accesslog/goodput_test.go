@@ -17,15 +17,15 @@ func goodputLine(more string) string {
 // Each line of a trace, and of an access log, by what it is.
 func TestOwnFormats(t *testing.T) {
 	const trace = `#goodput-trace 1 1796065760000000
-arrival,class,held,cost,size,tenant,budget,priority,outcome
-10,search,49812,,,,400000,,
--5,search,1000,8,900,3k2j,,background,late
-20,search,,,,,0,,rejected
-21,search,,,,,,,expired
-22,search,,,,,,,cancelled
-23,search,700,,,,,,abandoned
-24,other,700,,,,,critical,failed
-24,other,700,,,,,critical,failed
+arrival,class,held,cost,size,tenant,budget,priority,outcome,observe
+10,search,49812,,,,400000,,,
+-5,search,1000,8,900,3k2j,,background,late,
+20,search,,,,,0,,rejected,
+21,search,,,,,,,expired,
+22,search,,,,,,,cancelled,
+23,search,700,,,,,,abandoned,
+24,other,700,,,,,critical,failed,observed
+24,other,700,,,,,critical,failed,would_refuse
 #dropped 12
 #dropped 3
 #end
@@ -69,7 +69,7 @@ arrival,class,held,cost,size,tenant,budget,priority,outcome
 		t.Errorf("got\n%v\nwant\n%v", got, all)
 	}
 	f := l.Summary().Files[0]
-	if f.Format != Trace || f.Lost != 15 || len(l.Summary().Warnings) != 1 || !strings.Contains(l.Summary().Warnings[0], "15 requests are missing") {
+	if f.Format != Trace || f.Lost != 15 || f.Observed != 2 || len(l.Summary().Warnings) != 2 || !strings.Contains(l.Summary().Warnings[1], "2 of 8 requests ran in observe mode") || !strings.Contains(l.Summary().Warnings[0], "15 requests are missing") {
 		t.Errorf("%s, %d lost, %q", f.Format, f.Lost, l.Summary().Warnings)
 	}
 
@@ -77,7 +77,7 @@ arrival,class,held,cost,size,tenant,budget,priority,outcome
 	if l, err = open(t, Options{Only: "other"}, strings.TrimSuffix(trace, "#end\n")); err != nil {
 		t.Fatal(err)
 	}
-	if w := fmt.Sprint(l.Summary().Warnings); l.Summary().Used != 2 || !strings.Contains(w, "no last line") {
+	if w := fmt.Sprint(l.Summary().Warnings); l.Summary().Used != 2 || l.Summary().Files[0].OtherClass != 6 || len(l.Summary().Files[0].Notes) != 0 || !strings.Contains(w, "no last line") {
 		t.Errorf("%d used, %s", l.Summary().Used, w)
 	}
 	if _, err = open(t, Options{}, "#goodput-trace 2 17\n1,a,1,,,,,,\n"); err == nil || !strings.Contains(err.Error(), "version") {
@@ -87,7 +87,7 @@ arrival,class,held,cost,size,tenant,budget,priority,outcome
 
 func TestOwnAccessLog(t *testing.T) {
 	lines := []string{
-		goodputLine(`,"budget_seconds":0.4,"tenant":"acme \u00e4","cost":2,"size":7,"priority":"critical"`),
+		goodputLine(`,"budget_seconds":0.4,"tenant":"acme \u00e4","cost":2,"size":7,"priority":"critical","observed":true,"would_refuse":true,"grpc_status":0`),
 		strings.NewReplacer(`completed`, `rejected","reason":"queue_full`, `"held_seconds":0.0498,`, ``, `746123`, `746124`).Replace(goodputLine("")),
 		strings.NewReplacer(`completed`, `rejected","reason":"slow_body`, `"held_seconds":0.0498,`, ``, `746123`, `746125`).Replace(goodputLine("")),
 		strings.NewReplacer(`,"outcome":"completed"`, ``, `746123`, `746126`).Replace(goodputLine("")),
@@ -109,7 +109,7 @@ func TestOwnAccessLog(t *testing.T) {
 	}; !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if f := l.Summary().Files[0]; f.Format != Goodput || f.Verdicts[Skip] != 1 {
+	if f := l.Summary().Files[0]; f.Format != Goodput || f.Verdicts[Skip] != 1 || f.Probes != 1 || f.Observed != 1 {
 		t.Errorf("%s, %v", f.Format, f.Verdicts)
 	}
 }

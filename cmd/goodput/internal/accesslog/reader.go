@@ -216,7 +216,13 @@ func (rd *reader) take(s *source, line []byte, long, whole bool) error {
 		s.f.unfinished = true
 	}
 	s.f.Verdicts[r.Verdict]++
-	if why != "" {
+	switch why {
+	case "":
+	case whyOtherClass:
+		s.f.OtherClass++
+	case whyProbe:
+		s.f.Probes++
+	default:
 		s.notes.add(r.Verdict, why, s.f.Lines, line)
 	}
 	if !r.Verdict.Arrives() {
@@ -299,6 +305,9 @@ func looksWhole(line []byte, s *source) bool {
 func (rd *reader) count(s *source, r *row) {
 	f := s.f
 	f.Outcomes[r.Outcome]++
+	if r.Observed {
+		f.Observed++
+	}
 	if r.stamp < s.latest {
 		f.OutOfOrder++
 	}

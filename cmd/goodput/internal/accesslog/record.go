@@ -37,6 +37,9 @@ type Record struct {
 	Budget           time.Duration
 	Tenant, Priority string
 
+	// Observed says that it ran because its limiter observed: at once, whatever the limit.
+	Observed bool
+
 	Status   int
 	Attempts int // at the upstream, 0 where the line does not say
 	Outcome  Outcome

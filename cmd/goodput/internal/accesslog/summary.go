@@ -47,6 +47,13 @@ type File struct {
 	// Lost requests are missing in a trace: they were dropped when it was written.
 	Lost int64
 
+	// Observed arrivals ran because their limiter observed.
+	Observed int64
+
+	// OtherClass and Probes are requests that were skipped as what they are: of a class that
+	// was not asked for, and limited by nobody. There are no Notes about them.
+	OtherClass, Probes int64
+
 	// Notes say why lines were not plain, most lines first; at most maxNotes.
 	Notes []Note
 
@@ -139,6 +146,9 @@ func (f *File) warnings() (w []string) {
 	if f.Lost > 0 {
 		say("%d requests are missing: they came faster than the file took them, or the disk was full; the load was %.3g times what the trace has",
 			f.Lost, float64(arrivals+f.Lost)/float64(max(arrivals, 1)))
+	}
+	if f.Observed > 0 {
+		say("%d of %d requests ran in observe mode, at once whatever the limit: in an overload their service times are longer than they are with a limit, and the load is overrated", f.Observed, arrivals)
 	}
 	if f.endless {
 		say("the trace has no last line: the process still writes it, or was killed and lost less than a second of it")

@@ -10,6 +10,7 @@ import (
 	"math"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -100,30 +101,33 @@ func (writeOnly) Close() error         { return nil }
 
 // A line has the fields in this order; those without a value are not there. Times are seconds.
 type line struct {
-	Time     string  `json:"time"`               // arrival, RFC 3339 in UTC with microseconds
-	Limiter  string  `json:"limiter"`            // the class
-	Method   string  `json:"method"`             //
-	Host     string  `json:"host"`               //
-	Path     string  `json:"path"`               // as it was sent, without the query
-	Query    string  `json:"query,omitempty"`    // if it was asked for
-	Status   int     `json:"status,omitempty"`   // 499: the client left. None: the connection was cut, or is not limited one by one
-	Bytes    int64   `json:"bytes"`              // of the body of the answer
-	Remote   string  `json:"remote,omitempty"`   // the client, as far as proxies are trusted
-	Upstream string  `json:"upstream,omitempty"` // the server that answered
-	Queue    float64 `json:"queue_seconds"`
-	Service  float64 `json:"service_seconds,omitempty"` // from the slot to the header of the answer
-	Held     float64 `json:"held_seconds,omitempty"`    // from the slot to its end
-	Duration float64 `json:"duration_seconds"`          // from the arrival to the end
-	Outcome  string  `json:"outcome,omitempty"`         // none: not limited
-	Reason   string  `json:"reason,omitempty"`          // why it did not start
-	Budget   float64 `json:"budget_seconds,omitempty"`  // how long its caller waits, at its arrival
-	Tenant   string  `json:"tenant,omitempty"`
-	Priority string  `json:"priority,omitempty"` // if it is not default
-	Cost     int     `json:"cost,omitempty"`     // if it is not 1
-	Size     int     `json:"size,omitempty"`     // if it was said
-	Exempt   bool    `json:"exempt,omitempty"`   // a probe
-	Upgraded bool    `json:"upgraded,omitempty"` // a WebSocket
-	Trace    string  `json:"trace_id,omitempty"` // of traceparent
+	Time     string      `json:"time"`               // arrival, RFC 3339 in UTC with microseconds
+	Limiter  string      `json:"limiter"`            // the class
+	Method   string      `json:"method"`             //
+	Host     string      `json:"host"`               //
+	Path     string      `json:"path"`               // as it was sent, without the query
+	Query    string      `json:"query,omitempty"`    // if it was asked for
+	Status   int         `json:"status,omitempty"`   // 499: the client left. None: the connection was cut, or is not limited one by one
+	Bytes    int64       `json:"bytes"`              // of the body of the answer
+	Remote   string      `json:"remote,omitempty"`   // the client, as far as proxies are trusted
+	Upstream string      `json:"upstream,omitempty"` // the server that answered
+	Queue    float64     `json:"queue_seconds"`
+	Service  float64     `json:"service_seconds,omitempty"` // from the slot to the header of the answer
+	Held     float64     `json:"held_seconds,omitempty"`    // from the slot to its end
+	Duration float64     `json:"duration_seconds"`          // from the arrival to the end
+	Outcome  string      `json:"outcome,omitempty"`         // none: not limited
+	Reason   string      `json:"reason,omitempty"`          // why it did not start
+	Budget   float64     `json:"budget_seconds,omitempty"`  // how long its caller waits, at its arrival
+	Tenant   string      `json:"tenant,omitempty"`
+	Priority string      `json:"priority,omitempty"`     // if it is not default
+	Cost     int         `json:"cost,omitempty"`         // if it is not 1
+	Size     int         `json:"size,omitempty"`         // if it was said
+	Exempt   bool        `json:"exempt,omitempty"`       // a probe
+	Upgraded bool        `json:"upgraded,omitempty"`     // a WebSocket
+	Observed bool        `json:"observed,omitempty"`     // it ran because observe mode was on
+	Would    bool        `json:"would_refuse,omitempty"` // it would have been refused at the door otherwise
+	GRPC     json.Number `json:"grpc_status,omitempty"`  // of the answer to a call
+	Trace    string      `json:"trace_id,omitempty"`     // of traceparent
 }
 
 // A pencil is what a line is written with.
@@ -184,7 +188,8 @@ func (l *line) set(r *http.Request, e *goodputhttp.Ended, where Where) {
 		Status: e.Status, Bytes: e.Bytes, Remote: where.Remote, Upstream: where.Upstream,
 		Queue: seconds(e.Waited), Service: seconds(e.Service), Held: seconds(e.Held), Duration: seconds(e.Total),
 		Reason: e.Reason, Tenant: clip(e.Work.Tenant, maxWord), Size: max(e.Work.Size, 0),
-		Exempt: e.Exempt, Upgraded: e.Upgraded, Trace: traceID(r.Header),
+		Exempt: e.Exempt, Upgraded: e.Upgraded, Observed: e.Observed, Would: e.WouldRefuse,
+		GRPC: grpcStatus(e.GRPC), Trace: traceID(r.Header),
 	}
 	if e.Limiter != nil {
 		l.Outcome = e.Outcome.String()
@@ -201,6 +206,14 @@ func (l *line) set(r *http.Request, e *goodputhttp.Ended, where Where) {
 	if e.Work.Cost > 1 {
 		l.Cost = e.Work.Cost
 	}
+}
+
+// grpcStatus is a number of up to two digits, of which gRPC has 17; of anything else nothing.
+func grpcStatus(text string) json.Number {
+	if n, err := strconv.ParseUint(text, 10, 8); err == nil && n < 100 {
+		return json.Number(strconv.FormatUint(n, 10))
+	}
+	return ""
 }
 
 // seconds are d in microseconds, which is what the digits of a line say.

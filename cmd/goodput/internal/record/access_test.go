@@ -53,6 +53,16 @@ func TestAccessLine(t *testing.T) {
 	if _, l := written(t, true, r, e, where); l.Query != "token=secret" {
 		t.Errorf("%+v", l)
 	}
+	// What ran in observe mode, and a call.
+	e.Observed, e.WouldRefuse, e.GRPC = true, true, "14"
+	if got, l := written(t, false, r, e, where); !l.Observed || !l.Would || !strings.Contains(got, `"grpc_status":14,`) {
+		t.Error(got)
+	}
+	for _, odd := range []string{"", "x", "-1", "100", "1e1", "\"", "+1"} {
+		if e.GRPC = odd; grpcStatus(odd) != "" {
+			t.Errorf("%q is a status: %s", odd, grpcStatus(odd))
+		}
+	}
 	// A refusal, a client that left, and a request without a limiter.
 	refused := &goodputhttp.Ended{Limiter: lim, Offered: true, Outcome: goodput.Rejected, Reason: "queue_full", Arrival: time.Unix(0, 0), Status: 503, Total: 90 * time.Microsecond}
 	if got, l := written(t, false, r, refused, where); l.Outcome != "rejected" || l.Reason != "queue_full" || l.Status != 503 || strings.Contains(got, "held") {

@@ -10,12 +10,14 @@ import (
 // The first two lines of a file of a trace. All times are microseconds, arrivals since the
 // instant of the first line, before which some may have come: a line is written when its
 // request has ended. A value that is as usual is nothing: a cost of 1, no size, no tenant, no
-// budget, the priority default, the outcome completed. Without held it did not start.
+// budget, the priority default, the outcome completed. Without held it did not start. In observe
+// mode it did whatever the limiter decided: observed, or would_refuse of one that it would have
+// refused at the door.
 //
 //	#goodput-trace 1 1796065760000000
-//	arrival,class,held,cost,size,tenant,budget,priority,outcome
-//	1204311,default,49812,,,,400000,,
-//	1204320,default,,,,,400000,,rejected
+//	arrival,class,held,cost,size,tenant,budget,priority,outcome,observe
+//	1204311,default,49812,,,,400000,,,
+//	1204320,default,,,,,400000,,rejected,
 //	#dropped 12
 //	#end
 //
@@ -23,7 +25,7 @@ import (
 // #end that a file is whole: without it the process was killed.
 const (
 	magic   = "#goodput-trace 1 "
-	columns = "arrival,class,held,cost,size,tenant,budget,priority,outcome\n"
+	columns = "arrival,class,held,cost,size,tenant,budget,priority,outcome,observe\n"
 	lost    = "#dropped "
 	end     = "#end\n"
 
@@ -69,6 +71,13 @@ func (e *entry) append(b []byte, base int64) []byte {
 	b = append(b, ',')
 	if e.outcome != goodput.Completed {
 		b = append(b, e.outcome.String()...)
+	}
+	b = append(b, ',')
+	switch {
+	case e.would:
+		b = append(b, "would_refuse"...)
+	case e.observed:
+		b = append(b, "observed"...)
 	}
 	return append(b, '\n')
 }

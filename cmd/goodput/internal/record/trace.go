@@ -63,6 +63,8 @@ type entry struct {
 	cost, size   int32  // 0: not said
 	priority     goodput.Priority
 	outcome      goodput.Outcome
+
+	observed, would bool // as in goodputhttp.Ended
 }
 
 // OpenTrace begins a trace. size is how many bytes it may have at most, in Files files: path,
@@ -107,7 +109,7 @@ func (t *Trace) Add(e *goodputhttp.Ended) {
 	n := entry{
 		arrival: e.Arrival.UnixMicro(), held: -1, budget: -1, class: e.Limiter.Name(),
 		cost: int32(min(max(e.Work.Cost, 0), maxCount)), size: int32(min(max(e.Work.Size, 0), maxCount)),
-		priority: e.Work.Priority, outcome: e.Outcome,
+		priority: e.Work.Priority, outcome: e.Outcome, observed: e.Observed, would: e.WouldRefuse,
 	}
 	if e.Held > 0 { // a slot, and one that was taken: see goodput.Rejection.Granted
 		n.held = e.Held.Microseconds()

@@ -54,10 +54,12 @@ func files(t *testing.T, path string) (all [][]string) {
 // What a line says, and that it says nothing of what is as usual.
 func TestLine(t *testing.T) {
 	for want, e := range map[string]entry{
-		"5,a,49812,,,,400000,,\n":             {arrival: 105, class: "a", held: 49812, budget: 400000, outcome: goodput.Completed, priority: goodput.Default},
-		"-5,a,,,,,,,rejected\n":               {arrival: 95, class: "a", held: -1, budget: -1, outcome: goodput.Rejected, priority: goodput.Default},
-		"0,a_b_c,0,8,900,z,0,critical,late\n": {arrival: 100, class: "a,b\nc", cost: 8, size: 900, tenant: 35, outcome: goodput.Late, priority: goodput.Critical},
-		"0,a,1,8,,,,,\n":                      {arrival: 100, class: "a", held: 1, budget: -1, cost: 8, size: 8, outcome: goodput.Completed},
+		"5,a,49812,,,,400000,,,\n":             {arrival: 105, class: "a", held: 49812, budget: 400000, outcome: goodput.Completed, priority: goodput.Default},
+		"-5,a,,,,,,,rejected,\n":               {arrival: 95, class: "a", held: -1, budget: -1, outcome: goodput.Rejected, priority: goodput.Default},
+		"0,a_b_c,0,8,900,z,0,critical,late,\n": {arrival: 100, class: "a,b\nc", cost: 8, size: 900, tenant: 35, outcome: goodput.Late, priority: goodput.Critical},
+		"0,a,1,8,,,,,,\n":                      {arrival: 100, class: "a", held: 1, budget: -1, cost: 8, size: 8, outcome: goodput.Completed},
+		"0,a,1,,,,,,,observed\n":               {arrival: 100, class: "a", held: 1, budget: -1, outcome: goodput.Completed, observed: true},
+		"0,a,1,,,,,,failed,would_refuse\n":     {arrival: 100, class: "a", held: 1, budget: -1, outcome: goodput.Failed, observed: true, would: true},
 	} {
 		if got := string(e.append(nil, 100)); got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -65,7 +67,7 @@ func TestLine(t *testing.T) {
 	}
 	long := entry{
 		arrival: -1 << 62, class: strings.Repeat("ä", 300), held: 1 << 62, budget: 1 << 62, tenant: 1<<48 - 1, cost: maxCount, size: 1,
-		outcome: goodput.Abandoned, priority: goodput.Background,
+		outcome: goodput.Abandoned, priority: goodput.Background, would: true,
 	}
 	if n := len(long.append(nil, 1<<61)); n > maxLine {
 		t.Errorf("%d bytes, want at most %d", n, maxLine)
@@ -240,7 +242,7 @@ func TestTraceOnAFullDisk(t *testing.T) {
 			var n int
 			if _, err := fmt.Sscanf(l, "#dropped %d", &n); err == nil {
 				missing += n
-			} else if strings.Count(l, ",") == 8 && strings.HasPrefix(l, "-") { // arrivals are long before the file
+			} else if strings.Count(l, ",") == 9 && strings.HasPrefix(l, "-") { // arrivals are long before the file
 				whole++
 			}
 		}

@@ -43,13 +43,20 @@ func (s *Survey) Notes(sum *accesslog.Summary, rules []accesslog.Class) []string
 			notes = append(notes, fmt.Sprintf(format, n))
 		}
 	}
-	var broken, headers int64
+	var broken, headers, others, probes, unordered int64
 	for i := range sum.Files {
-		v := &sum.Files[i].Verdicts
-		broken += v[accesslog.Malformed]
-		headers += v[accesslog.Header] + v[accesslog.Skip]
+		f := &sum.Files[i]
+		broken += f.Verdicts[accesslog.Malformed]
+		headers += f.Verdicts[accesslog.Header] + f.Verdicts[accesslog.Skip] - f.OtherClass - f.Probes
+		others += f.OtherClass
+		probes += f.Probes
+		if !f.Own() { // ours are in the order of the ends
+			unordered += f.OutOfOrder
+		}
 	}
 	add(broken, "Of %d lines no request can be read; they are skipped.")
+	add(others, "%d requests are of another class and are left out.")
+	add(probes, "%d probes are left out: no limit is about them.")
 	add(headers, "%d lines are headers, empty or of another program.")
 	for _, c := range rules {
 		if !slices.Contains(s.classes, c.Name) {
@@ -63,7 +70,7 @@ func (s *Survey) Notes(sum *accesslog.Summary, rules []accesslog.Class) []string
 	add(s.Who, "%d requests name a tenant or a priority, and are played without: all of them are alike.")
 	add(s.Cut, fmt.Sprintf("%%d requests took %v or longer: they are played as that.", longest))
 	add(sum.Duplicates, "%d duplicate lines were dropped.")
-	add(sum.OutOfOrder, "%d lines were out of order and have been sorted.")
+	add(unordered, "%d lines were out of order and have been sorted.")
 	for i := range sum.Files {
 		f := &sum.Files[i]
 		notes = append(notes, fmt.Sprintf("%s: %s: %s.", f.Name, f.Format, f.Rule))

@@ -3,7 +3,9 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -227,14 +229,37 @@ func (t *text) row(name string, figures []string) string {
 	return strings.TrimRight(pad(cut(name, t.name-1), t.name)+cells(t.columns, figures), " ")
 }
 
-// cells sets figures to the right in their columns. One that fills its column takes
-// the blank before it too, up to 8 digits: 99 million a second.
+// cells sets figures to the right in their columns, with a blank before each. One that has no
+// room is shown to three figures: 8070051 ms as 8.07M.
 func cells(columns []column, figures []string) string {
 	var b strings.Builder
 	for i, f := range figures {
+		if utf8.RuneCountInString(f) >= columns[i].width {
+			f = short(f)
+		}
 		b.WriteString(strings.Repeat(" ", max(columns[i].width-utf8.RuneCountInString(f), 0)) + f)
 	}
 	return b.String()
+}
+
+// short is a figure to three digits with an SI prefix, up to 999T: ±123456 is ±123k. What is no
+// figure, or less than a thousand, stays.
+func short(figure string) string {
+	digits, plus := strings.CutPrefix(figure, "±")
+	x, err := strconv.ParseFloat(digits, 64)
+	if err != nil || math.Abs(x) < 1000 {
+		return figure
+	}
+	for _, prefix := range []string{"k", "M", "G", "T"} {
+		if x /= 1000; math.Abs(x) < 999.5 || prefix == "T" {
+			digits = strconv.FormatFloat(x, 'f', three(x), 64) + prefix
+			break
+		}
+	}
+	if plus {
+		return "±" + digits
+	}
+	return digits
 }
 
 // sparks draws the goodput of each policy over time, all to one scale.

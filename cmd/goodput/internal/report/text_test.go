@@ -195,3 +195,25 @@ func TestNothingHappened(t *testing.T) {
 		t.Errorf("nothing bounds the capacity, and yet there is one in\n%s", got)
 	}
 }
+
+// A figure that is too long for its column is shown shorter, and no two run into one.
+func TestLongFigures(t *testing.T) {
+	for figure, want := range map[string]string{
+		"8070051": "8.07M", "207963": "208k", "±123456": "±123k", "999600": "1.00M", "99950": "100k", "123456789012345": "123T",
+		"–": "–", "999": "999",
+	} {
+		if got := short(figure); got != want {
+			t.Errorf("%s is shown as %s, want %s", figure, got, want)
+		}
+	}
+	r := sample(1, 1)
+	for i := range r.Policies {
+		for _, run := range r.Policies[i].Runs {
+			run.Total.Latency.AddN(8070*time.Second, 1<<40)
+		}
+	}
+	got := show(t, r, Columns, false)
+	if !strings.Contains(got, " 7.84M  8.18M ") {
+		t.Errorf("%s", got)
+	}
+}
