@@ -164,7 +164,7 @@ func saysWhatItKnows(p *tab) {
 			{ ago_seconds: 0.5, since_seconds: 1.6, count: 32, outcome: "rejected", reason: "queue_full", text: "the sentence", knob: "objective", told: "told to come back in 1 to 2 s" }] } },
 		send("tick", tick(2, ["app"], worse)), frames2())`)
 	for selector, want := range map[string]string{
-		`#tiles [data-key="p99"]`: "over 2.1 s", `#tiles [data-key="p99"] + .about`: "at goodput, last 10 s; objective 400 ms: missed", "#state": "saturated: 9 wait",
+		`#tiles [data-key="p99"]`: "over 2.1 s", `#tiles [data-key="p99"] + .about`: "last 10 s; objective 400 ms: missed", "#state": "saturated: 9 wait",
 		`#now [data-key="limit"]`: "10, of 4 to 64", "#refused b": "32 × queue full", "#refused .muted": "in the last 1.6 s, told to come back in 1 to 2 s", "#refused .knob": "decided by: objective", "#refused .sentence": "the sentence",
 		`#counts [data-key="arrivals"]`: "1\u202f234\u202f567", `#process [data-key="uptime"]`: "1 d 1 h",
 	} {
@@ -207,12 +207,10 @@ func unprotected(p *tab) {
 		return all;
 	}, send("tick", observing(%d, %s, %d)), frames2())`
 	eval[bool](p, fmt.Sprintf(told, 22, `["app"]`, 0))
-	p.snap("dashboard-alarm", light)
-	p.snap("dashboard-alarm-phone", narrow)
-	p.snap("dashboard-alarm-dark", dark)
+	p.shots("dashboard-alarm")
 	since := eval[string](p, `(d => [d.getHours(), d.getMinutes(), d.getSeconds()].map(n => String(n).padStart(2, "0")).join(":"))(new Date(1.79e12 + 22000 - 300000))`)
 	for selector, want := range map[string]string{
-		"#alarm-words": "Alarm: 0 of 1127/s in time; protection is off since " + since + ".", "#alarms": "!Alarm:app0 of 1127/s in time; protection is off since " + since + ".",
+		"#alarm-words": "Alarm: 0 of 1127/s in time; protection is off since " + since + ".", "#alarms": "!Alarm: app: 0 of 1127/s in time; protection is off since " + since + ".",
 		"#refusing-count": "It refuses nobody: protection is off since " + since + ".", "#tenants-head": "tenantaskswould getwould be in usewould waitwould be refused",
 		`#classes .state`: "Alarm: 0 of 1127/s in time; protection is off since " + since + "; busy: slots are free, nobody waits",
 	} {
@@ -269,6 +267,9 @@ func demoPanel(p *tab) {
 		{0, true, 0, 0, 0, 0, []string{"Nobody asks for anything"}},
 	} {
 		eval[bool](p, fmt.Sprintf(`(send("tick", { ...tick(%d, ["default"]), demo: `+scene+` }), frames2())`, i+2, c.load, c.protect, c.offered, c.inTime, c.refused, c.waiting))
+		if i == 1 || i == 2 {
+			p.shots(fmt.Sprintf("dashboard-demo-protected-%v", c.protect))
+		}
 		words := p.text("#demo-words")
 		for _, want := range c.want {
 			if !strings.Contains(words, want) {

@@ -162,6 +162,17 @@ func (p *tab) snap(name string, v view) {
 	}
 }
 
+// shots are snaps on the narrowest screen, and, for those who look at them, on others.
+func (p *tab) shots(name string) {
+	p.t.Helper()
+	p.snap(name+"-phone", narrow)
+	if os.Getenv("E2E_SHOTS") != "" {
+		p.snap(name+"-dark", dark)
+		p.snap(name+"-tablet", view{"tablet", 960, 800, "light"})
+	}
+	p.snap(name+"-light", light)
+}
+
 // alone checks that the page complained of nothing, and asked its own listener and nobody else.
 func (p *tab) alone() {
 	p.t.Helper()

@@ -215,7 +215,7 @@ func TestUnderWayIsBounded(t *testing.T) {
 		if n := l.count; l.underWay != MaxUnderWay || n.dropped == 0 || n.failed != n.dropped || n.offered != n.failed+MaxUnderWay {
 			t.Errorf("%d under way, %+v", l.underWay, n)
 		}
-		if said := note(Scene{Dropped: 7}, l); !strings.Contains(said, "7 requests a second were never sent, since 2048") {
+		if said := note(Scene{Dropped: 7}, l, 0); !strings.Contains(said, "7 requests a second were never sent, since 2048") {
 			t.Errorf("the note is %q", said)
 		}
 		close(free)
@@ -253,7 +253,7 @@ func TestAProcessThatStoodStill(t *testing.T) {
 			if got := float64(l.count.offered); math.Abs(got-want) > 4*math.Sqrt(want)+1 {
 				t.Errorf("still for %v: %v arrivals, want %v", tc.still, got, want)
 			}
-			said := note(Scene{GeneratorLate: quantile(l.window.late, 0.99)}, l)
+			said := note(Scene{}, l, *quantile(l.window.late, 0.99))
 			if !strings.Contains(said, tc.note) {
 				t.Errorf("still for %v: the note is %q", tc.still, said)
 			}

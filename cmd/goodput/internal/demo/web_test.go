@@ -307,3 +307,32 @@ func TestTheLiveDemoEndsWithoutLeftovers(t *testing.T) {
 		t.Errorf("GOMAXPROCS is %d, and was %d", now, procs)
 	}
 }
+
+// The machine is named as a part of what is measured as soon as the service cannot make up for its
+// lateness, and for some seconds after that.
+func TestTheNoteOfABusyMachine(t *testing.T) {
+	w := &Web{}
+	for i, c := range []struct {
+		late float64 // ms
+		says string
+	}{
+		{2, ""},
+		{20, ""},
+		{21, "up to 21 ms late"},
+		{1, "up to 21 ms late"},
+		{90, "up to 90 ms late"},
+		{1, "90 ms"},
+		{1, "90 ms"},
+		{1, "90 ms"},
+		{-1, "90 ms"}, // nothing was sent
+		{1, ""},
+	} {
+		s := Scene{GeneratorLate: new(c.late / 1000)}
+		if c.late < 0 {
+			s.GeneratorLate = nil
+		}
+		if got := note(s, look{}, w.worst(s.GeneratorLate)); (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
+			t.Errorf("look %d, %v ms: %q, want %q", i, c.late, got, c.says)
+		}
+	}
+}

@@ -88,15 +88,16 @@ function alarms(items, at) {
   fit(byID("alarms"), all.slice(0, 5), (ul) => {
     const li = make(ul, "li");
     make(li, "span", { class: "icon", "aria-hidden": "true" }, "!");
-    make(li, "b", {}, "Alarm:");
-    make(li, "a", { dir: "auto" });
-    make(li, "span");
+    const text = make(li, "span");
+    make(text, "b", {}, "Alarm: ");
+    make(text, "a", { dir: "auto" });
+    make(text, "span");
     return li;
   }, (li, i) => {
-    const [, , link, text] = li.children;
+    const [, link, text] = li.lastElementChild.children;
     set(link, "href", hashOf(i.view.name));
     say(link, name(i.view.name));
-    say(text, alarm(i.view, at) + ".");
+    say(text, ": " + alarm(i.view, at) + ".");
   });
 }
 

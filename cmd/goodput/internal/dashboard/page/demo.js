@@ -62,7 +62,7 @@ export class Demo {
     this.label(Number(this.slider.value));
     const most = Math.min(scene.offered, scene.capacity_per_second);
     say(byID("demo-goodput"), perSecond(scene.in_time));
-    say(byID("demo-share"), most > 0 ? `${percent(scene.in_time, most)} of the ${perSecond(most)} that could be` : "nothing is offered");
+    say(byID("demo-share"), most > 0 ? `${percent(scene.in_time, most)} of ${perSecond(most)} possible` : "nothing is offered");
     say(byID("demo-served"), perSecond(scene.served));
     say(byID("demo-refused"), perSecond(scene.refused));
     say(byID("demo-late"), perSecond(scene.late + scene.gone));

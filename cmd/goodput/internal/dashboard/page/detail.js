@@ -21,7 +21,7 @@ const tiles = [
   { key: "goodput", label: "goodput", of: (v) => perSecond(v.rates.goodput), about: () => "answered in time" },
   { key: "in_time", label: "in-time share", of: (v) => share(v.rates.in_time), about: () => "of what arrived" },
   { key: "refused", label: "refused", of: (v) => perSecond(v.rates.refused), about: (v, s) => (s.observe ? instead(v.rates.shadow) : mostly(v.rates.reasons)) },
-  { key: "p99", label: "p99 latency", of: (v) => quantile(v.latency, "p99"), about: against },
+  { key: "p99", label: "p99 at goodput", of: (v) => quantile(v.latency, "p99"), about: against },
   { key: "demand", label: "demand", of: (_, s) => times(s.demand_ratio), about: () => "of what can be served" },
 ];
 
@@ -39,7 +39,7 @@ function instead(shadow) {
 // against holds the latency against the objective, at the percentile of that.
 function against(v, s) {
   const { objective_seconds: objective, percentile } = s.derivation;
-  const of = `at goodput, last ${seconds(v.window_seconds)}; objective ${seconds(objective)}` + (percentile === 0.99 ? "" : ` for ${share(percentile)}`);
+  const of = `last ${seconds(v.window_seconds)}; objective ${seconds(objective)}` + (percentile === 0.99 ? "" : ` for ${share(percentile)}`);
   if (!v.latency) return of;
   return v.latency.target <= objective && !v.latency.target_over ? of + ": met" : of + ": missed";
 }
