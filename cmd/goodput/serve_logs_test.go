@@ -458,7 +458,7 @@ func TestLogsBesideAFile(t *testing.T) {
 	for _, args := range [][]string{{"--config", file, "--class", "search"}, {"--limit", "4", "--class", "search"}} {
 		for _, log := range []string{access, rec} {
 			code, out, errs := execute(t, nil, append(append([]string{"replay"}, args...), log)...)
-			if flat := strings.Join(strings.Fields(out), " "); code != exitOK || !strings.Contains(flat, "150 requests in") || !strings.Contains(flat, "of another class, 16 lines") {
+			if flat := strings.Join(strings.Fields(out), " "); code != exitOK || !strings.Contains(flat, "150 requests in") || !strings.Contains(flat, "16 requests are of another class") {
 				t.Errorf("%q %s: exit %d\n%s%s", args, log, code, out, errs)
 			}
 		}

@@ -92,6 +92,7 @@ func TestOwnAccessLog(t *testing.T) {
 		strings.NewReplacer(`completed`, `rejected","reason":"slow_body`, `"held_seconds":0.0498,`, ``, `746123`, `746125`).Replace(goodputLine("")),
 		strings.NewReplacer(`,"outcome":"completed"`, ``, `746123`, `746126`).Replace(goodputLine("")),
 		strings.NewReplacer(`746123`, `746127`).Replace(goodputLine(`,"exempt":true`)),
+		strings.NewReplacer(`search`, ``, `completed`, ``).Replace(goodputLine(`,"reason":"connect"`)),
 	}
 	l, err := open(t, Options{}, strings.Join(lines, "\n")+"\n")
 	if err != nil {
@@ -109,7 +110,7 @@ func TestOwnAccessLog(t *testing.T) {
 	}; !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if f := l.Summary().Files[0]; f.Format != Goodput || f.Verdicts[Skip] != 1 || f.Probes != 1 || f.Observed != 1 {
+	if f := l.Summary().Files[0]; f.Format != Goodput || f.Verdicts[Skip] != 2 || f.Probes != 1 || f.Observed != 1 {
 		t.Errorf("%s, %v", f.Format, f.Verdicts)
 	}
 }

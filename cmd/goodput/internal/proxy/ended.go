@@ -4,17 +4,19 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
+	"time"
 
 	"github.com/goodput/goodput/goodputhttp"
 )
 
-// An Ended is what became of one request, with what the proxy knows beside its door. Requests
-// that are of no class have none: CONNECT, a malformed host, an ambiguous path. It is used
-// again after the call.
+// An Ended is what became of one request, with what the proxy knows beside its door. It is used
+// again after the call. Requests that are of no class were answered without a look at one: of
+// those Arrival, Status, Bytes and Reason are known, which is connect, bad_host, bad_upgrade or
+// ambiguous_path.
 type Ended struct {
 	*goodputhttp.Ended
 
-	Class string // its name
+	Class string // its name; "": none
 
 	r       *http.Request
 	proxies []netip.Prefix
@@ -40,6 +42,16 @@ func (p *Proxy) told(t *table, c *class) func(*http.Request, *goodputhttp.Ended)
 	}
 	return func(r *http.Request, e *goodputhttp.Ended) {
 		p.ended(r, Ended{Ended: e, Class: c.cfg.Name, r: r, proxies: t.cfg.TrustedProxies})
+	}
+}
+
+// refuse answers a request that is of no class.
+func (p *Proxy) refuse(w http.ResponseWriter, r *http.Request, reason, text string, status int) {
+	arrival := time.Now()
+	http.Error(w, text, status)
+	if p.ended != nil {
+		e := goodputhttp.Ended{Arrival: arrival, Total: time.Since(arrival), Status: status, Bytes: int64(len(text) + 1), Reason: reason}
+		p.ended(r, Ended{Ended: &e, r: r, proxies: p.now.Load().cfg.TrustedProxies})
 	}
 }
 

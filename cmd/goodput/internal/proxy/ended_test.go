@@ -107,9 +107,23 @@ func TestEnded(t *testing.T) {
 	if e := last(4); e.Class != "default" || e.Limiter != nil || e.server != upstream || e.Total <= 0 {
 		t.Errorf("%+v", e)
 	}
-	p.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodConnect, "/", nil)) // of no class
-	if got := len(all); got != 4 {
-		t.Errorf("%d are told", got)
+	// Of no class.
+	for i, c := range []struct {
+		reason string
+		status int
+		change func(*http.Request)
+	}{
+		{"connect", 405, func(r *http.Request) { r.Method = http.MethodConnect }},
+		{"bad_host", 400, func(r *http.Request) { r.ProtoMajor, r.Host = 2, "a b" }},
+		{"bad_upgrade", 400, func(r *http.Request) { r.Header.Set("Upgrade", "\x01") }},
+	} {
+		r, w := httptest.NewRequest(http.MethodGet, "/", nil), httptest.NewRecorder()
+		c.change(r)
+		p.ServeHTTP(w, r)
+		e := last(5 + i)
+		if e.Class != "" || e.Reason != c.reason || e.Status != c.status || e.Bytes != int64(w.Body.Len()) || e.client != "192.0.2.1" || e.Arrival.IsZero() {
+			t.Errorf("%+v", e)
+		}
 	}
 }
 

@@ -85,14 +85,14 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if !httpguts.ValidHostHeader(r.Host) {
 			// net/http checks that of HTTP/1 alone, and would send another on than what
 			// the classes are matched with.
-			http.Error(w, "goodput: the host is malformed", http.StatusBadRequest)
+			p.refuse(w, r, "bad_host", "goodput: the host is malformed", http.StatusBadRequest)
 			return
 		}
 		w = &early{w}
 	}
 	if r.Method == http.MethodConnect {
 		// A tunnel to a host of the client's choice is another product.
-		http.Error(w, "goodput: CONNECT is not supported: this is a reverse proxy", http.StatusMethodNotAllowed)
+		p.refuse(w, r, "connect", "goodput: CONNECT is not supported: this is a reverse proxy", http.StatusMethodNotAllowed)
 		return
 	}
 	if up := r.Header["Upgrade"]; up != nil {
@@ -102,7 +102,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			r.Header.Del("Upgrade")
 		} else if !printable(up) {
 			// ReverseProxy would give up on it as if the service had failed.
-			http.Error(w, "goodput: the Upgrade header is malformed", http.StatusBadRequest)
+			p.refuse(w, r, "bad_upgrade", "goodput: the Upgrade header is malformed", http.StatusBadRequest)
 			return
 		}
 	}
@@ -114,7 +114,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	c := p.now.Load().class(r)
 	if c == nil {
-		http.Error(w, "goodput: the path is ambiguous: write it without dot segments, empty ones, semicolons and backslashes", http.StatusBadRequest)
+		p.refuse(w, r, "ambiguous_path", "goodput: the path is ambiguous: write it without dot segments, empty ones, semicolons and backslashes", http.StatusBadRequest)
 		return
 	}
 	c.door.ServeHTTP(w, p.asks(r))

@@ -102,7 +102,7 @@ func (writeOnly) Close() error         { return nil }
 // A line has the fields in this order; those without a value are not there. Times are seconds.
 type line struct {
 	Time     string      `json:"time"`               // arrival, RFC 3339 in UTC with microseconds
-	Limiter  string      `json:"limiter"`            // the class
+	Limiter  string      `json:"limiter"`            // the class; "": it was answered before one was known
 	Method   string      `json:"method"`             //
 	Host     string      `json:"host"`               //
 	Path     string      `json:"path"`               // as it was sent, without the query
