@@ -34,7 +34,8 @@ type Observing struct {
 }
 
 // SetObserve says whether the limiter of a class observes, or that of each with the name "". What
-// happens to the requests is at goodput.Limiter.SetObserve. The error is one sentence.
+// happens to the requests is at goodput.Limiter.SetObserve. That a limiter observes, or does not any
+// more, is in the log of package watch. The error is one sentence.
 func (p *Proxy) SetObserve(name, mode string) error {
 	if mode != ObserveOn && mode != ObserveOff && mode != ObserveAsPolicy {
 		return fmt.Errorf("observe mode %q is none of %s, %s, %s", mode, ObserveOn, ObserveOff, ObserveAsPolicy)
@@ -49,9 +50,7 @@ func (p *Proxy) SetObserve(name, mode string) error {
 	if name == "" && mode == ObserveAsPolicy {
 		clear(p.turned) // also of those that are in no file just now
 	}
-	names := make([]string, len(some))
-	for i, c := range some {
-		names[i] = c.cfg.Name
+	for _, c := range some {
 		if mode == ObserveAsPolicy {
 			delete(p.turned, c.cfg.Name)
 		} else {
@@ -61,7 +60,6 @@ func (p *Proxy) SetObserve(name, mode string) error {
 			panic("proxy: " + err.Error()) // of a member of a group, which none is
 		}
 	}
-	p.log.Warn("observe mode was switched", "component", "proxy", "mode", mode, "limiters", strings.Join(names, " "))
 	return nil
 }
 

@@ -10,9 +10,11 @@
 //
 // What changes has a line when it does:
 //
-//	derived depth      at the start, and when the arithmetic has changed; a law that
-//	                   tries what is next to its limit all the time does not fill
-//	                   the log with it: only half more, or a third less, is a line
+//	derived depth      at the start, and when the arithmetic has changed; what was
+//	                   measured has to say so for quiet, and has a line in spaced
+//	                   at the most. A law that tries what is next to its limit all
+//	                   the time does not fill the log: only half more, or a third
+//	                   less, is a line
 //	overload began     with the first second that refused somebody for want of
 //	                   capacity; a deadline that had passed, a drain or a body
 //	                   that is too large are no overload
@@ -46,6 +48,11 @@ const (
 	// line. The estimate of a p99 moves by some percent on its own.
 	material = 0.1
 
+	// spaced is the least time between two lines about the depth of one configuration. A p99 on
+	// the edge of the objective makes it reachable and unreachable by turns, for hours; two
+	// lines a minute say so.
+	spaced = 30 * time.Second
+
 	// far is that for a limit that a law moves, and for the depth that follows it. To know
 	// whether one more makes the others slower a law runs one more now and then: a tenth
 	// up or down is how it works, a third is another capacity.
@@ -58,6 +65,8 @@ type Watcher struct {
 	last    goodput.Stats
 	at      time.Time // of last; zero before the first
 	told    goodput.Derivation
+	toldAt  time.Time // of told
+	differs time.Time // since when the derivation is another than told; zero: it is not
 	over    bool
 	refused time.Time // the last snapshot that showed a refusal
 	turns   [len(turns)]turn
@@ -101,8 +110,8 @@ func Run(ctx context.Context, log *slog.Logger, limiters func() []*goodput.Limit
 // the derivation, and what is unusual about the beginning.
 func (w *Watcher) Step(now time.Time, s goodput.Stats) {
 	log := w.log.With("limiter", s.Name)
-	if w.at.IsZero() || changed(w.told, s.Derivation, s.LimitWhy != "", w.over) {
-		w.told = s.Derivation
+	if w.derives(now, &s) {
+		w.told, w.toldAt, w.differs = s.Derivation, now, time.Time{}
 		level := slog.LevelInfo
 		if !s.Derivation.Reachable || s.Derivation.Drifted {
 			level = slog.LevelWarn
@@ -117,10 +126,26 @@ func (w *Watcher) Step(now time.Time, s goodput.Stats) {
 	w.last, w.at = s, now
 }
 
+// derives reports whether the derivation is worth a line now: the first is, and that of another
+// configuration. What the same one makes of what was measured has to last for quiet.
+func (w *Watcher) derives(now time.Time, s *goodput.Stats) bool {
+	a, b, moves := w.told, s.Derivation, s.LimitWhy != ""
+	switch {
+	case w.at.IsZero() || a.Objective != b.Objective || a.Limit != b.Limit && !moves:
+		return true
+	case !changed(a, b, moves, w.over):
+		w.differs = time.Time{}
+		return false
+	case w.differs.IsZero():
+		w.differs = now
+	}
+	return now.Sub(w.differs) >= quiet && now.Sub(w.toldAt) >= spaced
+}
+
 // changed reports whether b says something that a did not, of a limit that a law moves or
 // of one that stands. In an overload each second has a line with the depth.
 func changed(a, b goodput.Derivation, moves, over bool) bool {
-	if a.Objective != b.Objective || a.Reachable != b.Reachable || a.Drifted != b.Drifted {
+	if a.Reachable != b.Reachable || a.Drifted != b.Drifted {
 		return true
 	}
 	if moves {
@@ -130,7 +155,7 @@ func changed(a, b goodput.Derivation, moves, over bool) bool {
 	if over {
 		share = far
 	}
-	return a.Limit != b.Limit || apart(a.Depth, b.Depth, share)
+	return apart(a.Depth, b.Depth, share)
 }
 
 // apart reports whether the smaller of two is below the larger by more than a share.

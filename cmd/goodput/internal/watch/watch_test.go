@@ -45,6 +45,15 @@ func TestStory(t *testing.T) {
 			}
 		}
 	}
+	// settles is a step after which the log says nothing for a while, and then that.
+	settles := func(what string, want ...string) {
+		t.Helper()
+		now = now.Add(spaced)
+		for range int(quiet / time.Second) {
+			step(what)
+		}
+		step(what, want...)
+	}
 	step("start", `msg="derived depth"; depth=201; limiter=default`)
 	step("idle")
 	s.Arrivals, s.Immediate = 1000, 1000
@@ -68,9 +77,9 @@ func TestStory(t *testing.T) {
 	s.Derivation.Depth = 210
 	step("the depth moved by 4 %")
 	s.Derivation.Depth = 240
-	step("by 16 % of what was told", `msg="derived depth"; derived_depth=240`)
+	settles("by 16 % of what was told", `msg="derived depth"; derived_depth=240`)
 	s.Derivation.Drifted = true
-	step("drifted", `msg="derived depth"; level=WARN`)
+	settles("drifted", `msg="derived depth"; level=WARN`)
 	s.Limit, s.Derivation.Limit = 61, 61
 	step("somebody set the limit", `msg="derived depth"; limit=61`)
 	if strings.Contains(buf.String(), "limit_why") {
@@ -85,13 +94,13 @@ func TestStory(t *testing.T) {
 	move(66, 264)
 	step("a tenth up")
 	move(91, 364)
-	step("to a third of what it is now: 61 is two thirds of 91.5, and 240 of 360", `msg="derived depth"; limit=91; limit_why="one more`)
+	settles("to a third of what it is now: 61 is two thirds of 91.5, and 240 of 360", `msg="derived depth"; limit=91; limit_why="one more`)
 	move(61, 243)
 	step("back by a third of it, less a little: 60.67 is two thirds of 91")
 	move(60, 243)
-	step("by more", `msg="derived depth"; limit=60`)
+	settles("by more", `msg="derived depth"; limit=60`)
 	move(60, 161)
-	step("the depth alone: 162 is two thirds of 243", `msg="derived depth"; derived_depth=161`)
+	settles("the depth alone: 162 is two thirds of 243", `msg="derived depth"; derived_depth=161`)
 }
 
 // In observe mode nobody is refused; the shadow says who would have been.
@@ -140,4 +149,38 @@ func TestWhoLeftIsInTheSummary_C085(t *testing.T) {
 			t.Errorf("want the derivation, a beginning and a line with refused=1 and reason.client=3:\n%s", log)
 		}
 	})
+}
+
+// An objective on the edge of the p99 is reachable and unreachable by turns. That fills no log: what
+// lasts less than a moment has no line, and what lasts longer two a minute; another objective or
+// another limit has one at once.
+func TestTheEdgeOfTheObjective(t *testing.T) {
+	for _, c := range []struct{ period, most int }{{1, 1}, {2, 1}, {3, 1}, {5, 20}, {60, 11}} {
+		s := goodput.Stats{Name: "default"}
+		s.Derivation.Reachable, s.Derivation.Depth, s.Derivation.Objective = true, 100, time.Second
+		var buf bytes.Buffer
+		w := New(slog.New(slog.NewTextHandler(&buf, nil)))
+		now := time.Unix(1000, 0)
+		for i := range 600 { // ten minutes
+			s.Derivation.Reachable = i/c.period%2 == 0
+			s.Derivation.Depth = []int{100, 1}[i/c.period%2]
+			w.Step(now, s)
+			now = now.Add(time.Second)
+		}
+		if n := strings.Count(buf.String(), "\n"); n > c.most || n < min(c.most, 10) {
+			t.Errorf("turns of %d s have %d lines, want at most %d", c.period, n, c.most)
+		}
+		for _, change := range []func(){
+			func() { s.Derivation.Objective += time.Second },
+			func() { s.Derivation.Limit++ },
+		} {
+			buf.Reset()
+			change()
+			w.Step(now, s)
+			now = now.Add(time.Second)
+			if strings.Count(buf.String(), "\n") != 1 {
+				t.Errorf("another configuration: %q", buf.String())
+			}
+		}
+	}
 }
