@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"io"
 	"net"
 	"net/http"
 	"os/exec"
@@ -150,6 +151,17 @@ func TestRunbookCommands(t *testing.T) {
 			}
 			ran[code] = true
 		}
+	}
+	// The line that on-call is to read first is there, and looks as the page has it.
+	res, err := http.Get("http://" + p.Admin + "/api/v1/explain?limiter=web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close() //nolint:errcheck // it was read
+	said, err := io.ReadAll(res.Body)
+	first := regexp.MustCompile(`(?m)^ *rate +`)
+	if want := first.FindString(all["oncall/README"]); err != nil || want == "" || first.FindString(string(said)) != want {
+		t.Errorf("%v; no line that begins with %q in\n%s", err, want, said)
 	}
 	if len(ran) < 12 {
 		t.Errorf("%d commands were found: the search is not to be trusted", len(ran))
