@@ -144,6 +144,16 @@ func TestUnit(t *testing.T) {
 	if delay == 0 || timeout == 0 || stop <= delay+timeout {
 		t.Errorf("systemd waits %d s, goodput takes up to %d s + %d s", stop, delay, timeout)
 	}
+	// The directories that the page about logs writes to are there, and belong to its user.
+	page, err := os.ReadFile(root + "/docs/logs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for setting, dir := range map[string]string{"LogsDirectory=goodput\n": "/var/log/goodput/access.log", "StateDirectory=goodput\n": "/var/lib/goodput/trace"} {
+		if !strings.Contains(unit, setting) || !strings.Contains(unit, dir) || !strings.Contains(string(page), dir) {
+			t.Errorf("%q: the unit and docs/logs.md are not both about %s", setting, dir)
+		}
+	}
 	// A unit is no unit without its program.
 	unit = strings.ReplaceAll(unit, "=/usr/bin/goodput ", "="+rig.Program(t)+" ")
 	file := rig.File(t, "goodput.service", unit)
