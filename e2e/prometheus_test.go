@@ -151,6 +151,7 @@ func TestPrometheusSeesTheDemo(t *testing.T) {
 	t.Run("names", func(t *testing.T) { namesExist(t, prom) })
 	t.Run("panels", func(t *testing.T) { panelsHaveData(t, prom) })
 	t.Run("native", func(t *testing.T) { nativeIsClassic(t, prom, native) })
+	t.Run("switch", func(t *testing.T) { switchIsNoDemand(t, prom, demo) }) // the last: it changes what there is
 }
 
 // goodputIsWhatWasCounted compares the rate that a rule has recorded with the counts of the
@@ -319,6 +320,23 @@ func panelsHaveData(t *testing.T, prom *rig.Prometheus) {
 	if asked < 40 {
 		t.Errorf("%d queries, the dashboard has more", asked)
 	}
+}
+
+// switchIsNoDemand presses the switch in the overload: an autoscaler is told nothing, instead of
+// whatever the demand seems to be, and GoodputObserving begins to wait for its half hour.
+func switchIsNoDemand(t *testing.T, prom *rig.Prometheus, demo *rig.Proxy) {
+	const within = 10 * time.Second // a look and an evaluation take two
+	if len(prom.Query(t, `limiter:goodput_demand:ratio{job="demo"} > 1`)) != 1 {
+		t.Error("there is no overload before")
+	}
+	res, err := http.Post("http://"+demo.Admin+"/api/v1/observe?mode=on", "", nil)
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("the switch: %v, %v", res, err)
+	}
+	res.Body.Close() //nolint:errcheck // its status was read
+	prom.Await(t, `goodput_observe_switched{job="demo"} == 1`, within)
+	prom.Await(t, `absent(limiter:goodput_demand:ratio{job="demo"})`, within)
+	prom.Await(t, `ALERTS{alertname="GoodputObserving", alertstate="pending", job="demo"}`, within)
 }
 
 // nativeIsClassic compares quantiles of the two kinds of histograms. The classic one is known
