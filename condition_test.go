@@ -134,6 +134,11 @@ func TestRefusingBesideQuotas(t *testing.T) {
 		if s := l.Stats(); !s.Refusing || s.Refusals[OverQuota] != 2*keptRefusals || s.Refusals[QueueFull] != 1 {
 			t.Errorf("refusing %v after %v", s.Refusing, s.Ends())
 		}
+		// Nor is what they were told: it is the oldest of what is remembered, and there once.
+		all := l.Refused()
+		if last := all[len(all)-1]; len(all) != keptRefusals+1 || last.Reason != QueueFull || last.Count != 1 || all[keptRefusals-1].Reason != OverQuota {
+			t.Errorf("%d values, the last %+v", len(all), last)
+		}
 		time.Sleep(2 * time.Second)
 		if s := l.Stats(); s.Refusing {
 			t.Error("refusing long after the last one")

@@ -1,10 +1,17 @@
 package goodput
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/goodput/goodput/admission"
+)
 
 // keptRefusals is how many refusals a limiter remembers. A value is made once per reason and
 // window, 5 to 100 ms, so of one reason that is the last 1.6 s of an overload at the most,
-// and 16 times 352 bytes.
+// and 16 times 352 bytes. Tenants over their quotas have a value each, up to 1000 in a second,
+// and would push out all others: of each reason the last one is kept beside them.
 const keptRefusals = 16
 
 // A Refusal is what callers were told lately, with the numbers that decided.
@@ -34,6 +41,9 @@ type refused struct {
 	ring [keptRefusals]*refusalValue
 	n    int // ever
 
+	// latest is the last value of each reason, in the ring or not any more.
+	latest [admission.Reasons]*refusalValue
+
 	short   time.Duration // when somebody was last refused for want of capacity
 	isShort bool          // somebody was
 }
@@ -44,6 +54,7 @@ func (l *Limiter) refuse(now time.Duration, t *refusalValue) *Rejection {
 	if t.count == 0 {
 		k.ring[k.n%keptRefusals] = t
 		k.n++
+		k.latest[t.Reason] = t
 		t.at = now
 	}
 	t.count++
@@ -53,10 +64,11 @@ func (l *Limiter) refuse(now time.Duration, t *refusalValue) *Rejection {
 	return &t.Rejection
 }
 
-// Refused returns what callers were told lately, the latest first: up to 16 values. Each
-// stands for all that were refused for its reason in its window, or as OverQuota for all that were
-// told the same; its numbers are those of the first of them, and Waited is how long that one had
-// waited. Those of observe mode, who would have been refused, are not among them.
+// Refused returns what callers were told lately, the latest first: up to 16 values, and the last
+// one of each reason that is not among those. Each stands for all that were refused for its reason
+// in its window, or as OverQuota for all that were told the same; its numbers are those of the first
+// of them, and Waited is how long that one had waited. Those of observe mode, who would have been
+// refused, are not among them.
 func (l *Limiter) Refused() []Refusal {
 	now := l.enter()
 	all := l.refused.list(now)
@@ -65,9 +77,19 @@ func (l *Limiter) Refused() []Refusal {
 }
 
 func (k *refused) list(now time.Duration) []Refusal {
-	var all []Refusal
+	var last []*refusalValue
 	for i := range min(k.n, keptRefusals) {
-		t := k.ring[(k.n-1-i)%keptRefusals]
+		last = append(last, k.ring[(k.n-1-i)%keptRefusals])
+	}
+	older := len(last)
+	for _, t := range k.latest {
+		if t != nil && !slices.Contains(last[:older], t) {
+			last = append(last, t)
+		}
+	}
+	slices.SortFunc(last[older:], func(a, b *refusalValue) int { return cmp.Compare(b.at, a.at) })
+	var all []Refusal
+	for _, t := range last {
 		r := &t.Rejection
 		if t.waited > 0 {
 			r = r.after(t.waited, t.service)
