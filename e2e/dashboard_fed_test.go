@@ -278,6 +278,10 @@ func demoPanel(p *tab) {
 		}
 		// What to do is said until it has been done, and what goodput sees is folded while it sees nothing.
 		done := i >= 2
+		begins := map[bool]string{true: "Wait some seconds", false: "Move the load to 3×"}[c.load >= 2]
+		if hint := p.text("#demo-hint"); !strings.HasPrefix(hint, begins) || !strings.HasSuffix(hint, "then switch the protection on.") {
+			t.Errorf("of %+v what to do is %q", c, hint)
+		}
 		if eval[bool](p, `document.getElementById("demo-hint").hidden`) != done || eval[bool](p, `document.getElementById("part").open`) != c.protect || eval[bool](p, `document.getElementById("part-title").hidden`) != c.protect {
 			t.Errorf("of %+v: the hint is to be gone %v, and the classes to be open %v", c, done, c.protect)
 		}

@@ -83,7 +83,7 @@ func take(program, chromium, to string, each time.Duration) (err error) {
 		if part.picture == "" {
 			continue
 		}
-		if err := page.Until(10*time.Second, "an ordinary second on a machine that is not busy", func() (bool, error) {
+		if err := page.Until(40*time.Second, "an ordinary second on a machine that is not busy", func() (bool, error) {
 			shown, err := page.Goodput()
 			note, wrong := page.Note()
 			return note == "" && math.Abs(shown-part.goodput) < ordinary, errors.Join(err, wrong)

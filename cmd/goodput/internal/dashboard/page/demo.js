@@ -73,7 +73,9 @@ export class Demo {
     this.heard.hear("demo", words);
     say(byID("demo-service"), `The service: ${count(scene.slots)} slots, ${seconds(scene.service_seconds)} of work each, so ${perSecond(scene.capacity_per_second)}. Its clients wait for ${seconds(scene.deadline_seconds)}, then leave.`);
     say(byID("demo-note"), scene.note ?? "");
-    this.done ||= scene.protect && scene.load >= 2;
+    const over = scene.load >= 2;
+    this.done ||= scene.protect && over;
+    say(byID("demo-hint"), over ? "Wait some seconds, then switch the protection on." : "Move the load to 3× and wait some seconds; then switch the protection on.");
     byID("demo-hint").hidden = this.done;
     this.fold(!scene.protect);
     this.draw(scene, past);
