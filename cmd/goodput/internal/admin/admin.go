@@ -144,11 +144,14 @@ func (a *Admin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // hostAllowed guards against DNS rebinding: a page in the operator's browser
 // whose name was pointed at 127.0.0.1 could read us. It cannot choose an
-// address as its name. A listener that is open to the network needs no page for
-// that, so there any name will do.
+// address as its name. Who can reach a listener on the network needs no page to
+// read it, so there any name will do; but the operator's browser may be the only one
+// that can, so what changes something wants an address of a browser there, too.
 func hostAllowed(r *http.Request) bool {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-	if !ok || !local.IP.IsLoopback() {
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	browser := r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
+	if (!ok || !local.IP.IsLoopback()) && (reads || !browser) {
 		return true
 	}
 	host, _, err := net.SplitHostPort(r.Host)

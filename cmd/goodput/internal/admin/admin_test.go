@@ -134,3 +134,34 @@ func TestRebindingIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// Where the listener is open to the network, any name reads; but a page whose name was pointed at
+// it cannot change anything with the operator's browser.
+func TestRebindingChangesNothing(t *testing.T) {
+	_, a := newAdmin(goodput.Config{Limit: limit.Fixed(1)})
+	post := func(host, header, value string) int {
+		r := httptest.NewRequest("POST", "/-/reload", nil)
+		r.Host = host
+		if header != "" {
+			r.Header.Set(header, value)
+		}
+		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 8431}))
+		w := httptest.NewRecorder()
+		a.ServeHTTP(w, r)
+		return w.Code
+	}
+	const there = http.StatusConflict // it has no policy file to read again
+	for _, c := range []struct {
+		host, header, value string
+		want                int
+	}{
+		{"evil.example:8431", "Origin", "http://evil.example:8431", http.StatusForbidden},
+		{"evil.example:8431", "Sec-Fetch-Site", "same-origin", http.StatusForbidden},
+		{"10.1.2.3:8431", "Origin", "http://10.1.2.3:8431", there},
+		{"goodput.monitoring.svc:8431", "", "", there}, // curl
+	} {
+		if got := post(c.host, c.header, c.value); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+}
