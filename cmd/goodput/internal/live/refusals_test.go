@@ -13,7 +13,7 @@ import (
 
 // A standing overload with a tenant over its quota makes a value in each window: what is shown is one line
 // for each setting that decided, with all that it has refused, what the policy file calls it, and
-// what the clients are told in whole seconds.
+// what the clients are told in whole seconds. A few had waited for too long before.
 func TestRefusalsAreGroupedByWhatDecided(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim := goodput.New(goodput.Config{
@@ -43,19 +43,19 @@ func TestRefusalsAreGroupedByWhatDecided(t *testing.T) {
 		}
 		e := lim.Explanation()
 		got := groups(e.Refused)
-		if len(all) < 10 || len(e.Refused) < len(all) || len(got) != 2 {
-			t.Fatalf("%d values in %d groups: %+v", len(e.Refused), len(got), got)
+		if len(all) < 10 || len(e.Refused) < len(all) || len(got) != 3 {
+			t.Errorf("%d values in %d groups: %+v", len(e.Refused), len(got), got)
 		}
 		q := got[0]
 		if q.Reason != "queue_full" || q.Count < queue*14/16 || !strings.HasPrefix(q.Knob, "objective 300ms at a limit of 4") || q.SinceSeconds <= q.AgoSeconds || q.SinceSeconds > 2 {
 			t.Errorf("the most: %+v, want about %d", q, queue)
 		}
-		if o := got[1]; o.Reason != "quota" || o.Count != 1 || o.Knob != "tenants.quota 2000/s, burst 1" || o.Told != "told to come back in 1 s" || strings.Contains(o.Text, "retry after") {
+		if o := got[len(got)-1]; o.Reason != "quota" || o.Count != 1 || o.Knob != "tenants.quota 2000/s, burst 1" || o.Told != "told to come back in 1 s" || strings.Contains(o.Text, "retry after") {
 			t.Errorf("the quota: %+v", o)
 		}
 		text := Text(e, nil)
 		_, last, _ := strings.Cut(text, "\n  last ")
-		if strings.Count(last, "decided by") != 2 || strings.Contains(text, "500µs") || strings.Contains(text, "Objective") || !strings.Contains(strings.Join(strings.Fields(last), " "), q.words()) {
+		if strings.Count(last, "decided by") != len(got) || strings.Contains(text, "500µs") || strings.Contains(text, "Objective") || !strings.Contains(strings.Join(strings.Fields(last), " "), q.words()) {
 			t.Errorf("the text: %s", text)
 		}
 		lim.Drain(context.Background()) //nolint:errcheck // there is no deadline
