@@ -64,6 +64,7 @@ func OpenAccess(path string, query bool, stdout io.Writer, log *slog.Logger) (*A
 		if a.out, err = a.open(); err != nil {
 			return nil, err
 		}
+		a.torn = endsInside(path)
 	}
 	go a.run(a.flush)
 	return a, nil
@@ -256,7 +257,7 @@ func (a *Access) flush(bool) {
 			a.log.Error("access log cannot be opened again: the file until now is written to", "err", err)
 		} else {
 			_ = a.out.Close()
-			a.out, a.torn = f, false
+			a.out, a.torn = f, endsInside(a.path)
 		}
 	}
 	a.mu.Lock()

@@ -129,7 +129,15 @@ func (s *state) is(err error) {
 	}
 }
 
-// create opens a new file; one that is there is an error.
+// create opens a new file and locks it; one that is there is an error.
 func create(path string) (handle, error) {
-	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, mode)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, mode)
+	if err != nil {
+		return nil, err
+	}
+	if err := lock(f); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
 }

@@ -50,6 +50,11 @@ func (f *rotated) turn() error {
 func (f *rotated) next() error {
 	f.file = nil
 	if _, err := os.Lstat(f.path); err == nil {
+		done, err := take(f.path)
+		if err != nil {
+			return err
+		}
+		defer done()
 		for i := Files - 1; i > 0; i-- {
 			if err := os.Rename(f.name(i-1), f.name(i)); err != nil && !os.IsNotExist(err) {
 				return err
