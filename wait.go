@@ -79,7 +79,7 @@ func (l *Limiter) decide(now time.Duration, w *waiter) {
 		return
 	}
 	if w.ready == nil {
-		l.decideShadow(w)
+		l.decideShadow(now, w)
 	} else {
 		l.waiting.remove(w)
 	}
