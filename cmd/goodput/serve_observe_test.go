@@ -78,3 +78,22 @@ func TestServeObserveIsSwitched(t *testing.T) {
 		t.Errorf("%s in the shadow afterwards", got)
 	}
 }
+
+// Who asks for observe mode has not switched it: that is what the two metrics tell apart. (F28)
+func TestServeObserveAsAskedIsNotSwitched(t *testing.T) {
+	upstream, _ := backend(t, hello)
+	p := serve(t, upstream, "--limit", "1", "--observe")
+	const is, switched = `goodput_observe{limiter="default"}`, `goodput_observe_switched{limiter="default"}`
+	for _, c := range []struct{ mode, is, switched string }{{"", "1", "0"}, {"off", "0", "1"}, {"on", "1", "0"}} {
+		if c.mode != "" {
+			res, err := http.Post(p.admin+"/api/v1/observe?mode="+c.mode, "", nil)
+			if err != nil || res.StatusCode != http.StatusOK {
+				t.Fatalf("%s: %v, %v", c.mode, res, err)
+			}
+			res.Body.Close()
+		}
+		if a, b := p.metric(is), p.metric(switched); a != c.is || b != c.switched {
+			t.Errorf("after %q: observe %s, switched %s, want %s, %s", c.mode, a, b, c.is, c.switched)
+		}
+	}
+}
