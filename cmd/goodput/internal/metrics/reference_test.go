@@ -37,7 +37,8 @@ Goodput is ` + "`rate(goodput_requests_total{outcome=\"completed\"}[1m])`" + `, 
     goodput_arrivals_total = sum of goodput_requests_total + goodput_requests_waiting + goodput_requests_running
 
 holds exactly in each class. [Rules, alerts](../deploy/prometheus) and the [runbooks](runbooks)
-are made of these. This page is written by a test, from the program.
+are made of these; what a value of ` + "`reason`" + ` means is in [refusals](refusals.md). This page is
+written by a test, from the program.
 `
 
 // page is a table of the metrics that c has.
