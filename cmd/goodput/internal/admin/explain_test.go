@@ -124,8 +124,11 @@ func TestExplainSaysWhatIsNow(t *testing.T) {
 		lim, a := newAdmin(goodput.Config{Name: "app", Limit: limit.Fixed(4), Objective: 300 * time.Millisecond, Service: 20 * time.Millisecond})
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
+		idle := goodput.New(goodput.Config{Name: "idle", Limit: limit.Fixed(1)})
+		a.cfg.Limiters = func() []*goodput.Limiter { return []*goodput.Limiter{idle, lim} }
+		a.events = a.hub()
 		rate := func() string {
-			_, body := get(t, a, "GET", "/api/v1/explain")
+			_, body := get(t, a, "GET", "/api/v1/explain?limiter=app")
 			if _, page := get(t, a, "GET", "/"); !strings.Contains(page, body) {
 				t.Errorf("the text page has other words:\n%s\n%s", page, body)
 			}
@@ -168,7 +171,7 @@ func TestExplainSaysWhatIsNow(t *testing.T) {
 		if got := rate(); !outage.MatchString(got) {
 			t.Errorf("in the outage: %s", got)
 		}
-		_, body := get(t, a, "GET", "/api/v1/explain?format=json")
+		_, body := get(t, a, "GET", "/api/v1/explain?limiter=app&format=json")
 		var x Explanations
 		if err := json.Unmarshal([]byte(body), &x); err != nil || x.Limiters[0].Rates.Offered < 49 || x.Limiters[0].Latency.Target < 0.9 || x.Limiters[0].WindowSeconds != 10 {
 			t.Errorf("%v: %s", err, body)

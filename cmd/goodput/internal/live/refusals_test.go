@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,7 +19,7 @@ func TestRefusalsAreGroupedByWhatDecided(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim := goodput.New(goodput.Config{
 			Name: "a", Limit: limit.Fixed(4), Objective: 300 * time.Millisecond, Service: 20 * time.Millisecond, Overflow: goodput.RefuseNewest,
-			Tenants: &goodput.Tenants{Rows: []goodput.Tenant{{ID: "greedy", Quota: goodput.Quota{Rate: 2000, Burst: 1}}}},
+			Tenants: &goodput.Tenants{Rows: []goodput.Tenant{{ID: "greedy", Quota: goodput.Quota{Rate: 2000, Burst: 1}}, {ID: "slow", Quota: goodput.Quota{Rate: 3, Burst: 1}}}},
 		})
 		ask := func(work goodput.Work) {
 			go func() {
@@ -40,18 +41,32 @@ func TestRefusalsAreGroupedByWhatDecided(t *testing.T) {
 		for range 2 {
 			ask(goodput.Work{Tenant: "greedy"}) // at once: the second has half a millisecond to wait
 			synctest.Wait()
+			ask(goodput.Work{Tenant: "slow"}) // another setting
+			synctest.Wait()
 		}
 		e := lim.Explanation()
 		got := groups(e.Refused)
-		if len(all) < 10 || len(e.Refused) < len(all) || len(got) != 3 {
+		if len(all) < 10 || len(e.Refused) < len(all) || len(got) != 4 {
 			t.Errorf("%d values in %d groups: %+v", len(e.Refused), len(got), got)
 		}
 		q := got[0]
 		if q.Reason != "queue_full" || q.Count < queue*14/16 || !strings.HasPrefix(q.Knob, "objective 300ms at a limit of 4") || q.SinceSeconds <= q.AgoSeconds || q.SinceSeconds > 2 {
 			t.Errorf("the most: %+v, want about %d", q, queue)
 		}
-		if o := got[len(got)-1]; o.Reason != "quota" || o.Count != 1 || o.Knob != "tenants.quota 2000/s, burst 1" || o.Told != "told to come back in 1 s" || strings.Contains(o.Text, "retry after") {
-			t.Errorf("the quota: %+v", o)
+		told := map[string]string{}
+		for _, g := range got {
+			told[g.Knob] = fmt.Sprint(g.Count, " ", g.Reason, ", ", g.Told)
+			if strings.Contains(g.Text, "retry after") {
+				t.Errorf("said twice: %+v", g)
+			}
+		}
+		for knob, want := range map[string]string{
+			"tenants.quota 2000/s, burst 1": "1 quota, told to come back in 1 s",
+			"tenants.quota 3/s, burst 1":    "1 quota, told to come back in 1 s",
+		} {
+			if told[knob] != want {
+				t.Errorf("%s: %q, want %q", knob, told[knob], want)
+			}
 		}
 		text := Text(e, nil)
 		_, last, _ := strings.Cut(text, "\n  last ")
