@@ -14,7 +14,6 @@ const (
 	whyNotStarted  = "the request did not start, so it has no service time"
 	whyProbe       = "of a probe, which no limiter limits"
 	whyOtherClass  = "of another class"
-	whyNoClass     = "of no class: it was answered before there was one"
 )
 
 // The words of an outcome, for both formats.
@@ -136,7 +135,7 @@ func (p *goodputParser) parse(line []byte, r *row) (string, error) {
 	switch {
 	case len(r.class) == 0 && len(v[ownOutcome]) == 0:
 		r.Verdict = Skip
-		return whyNoClass, nil
+		return whyOtherClass, nil
 	case len(v[ownOutcome]) == 0:
 		r.Outcome, r.Service = Stream, Absent // of a class of connections: it is not limited
 		return r.end("", false, whyStream)

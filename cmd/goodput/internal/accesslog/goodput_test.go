@@ -110,7 +110,7 @@ func TestOwnAccessLog(t *testing.T) {
 	}; !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if f := l.Summary().Files[0]; f.Format != Goodput || f.Verdicts[Skip] != 2 || f.Probes != 1 || f.Observed != 1 {
+	if f := l.Summary().Files[0]; f.Format != Goodput || f.Verdicts[Skip] != 2 || f.Probes != 1 || f.OtherClass != 1 || len(f.Notes) != 2 || f.Observed != 1 {
 		t.Errorf("%s, %v", f.Format, f.Verdicts)
 	}
 }

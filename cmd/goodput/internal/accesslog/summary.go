@@ -51,7 +51,7 @@ type File struct {
 	Observed int64
 
 	// OtherClass and Probes are requests that were skipped as what they are: of a class that
-	// was not asked for, and limited by nobody. There are no Notes about them.
+	// was not asked for, or of none, and limited by nobody. There are no Notes about them.
 	OtherClass, Probes int64
 
 	// Notes say why lines were not plain, most lines first; at most maxNotes.

@@ -55,7 +55,7 @@ func (s *Survey) Notes(sum *accesslog.Summary, rules []accesslog.Class) []string
 		}
 	}
 	add(broken, "Of %d lines no request can be read; they are skipped.")
-	add(others, "%d requests are of another class and are left out.")
+	add(others, "%d requests are of another class, or of none, and are left out.")
 	add(probes, "%d probes are left out: no limit is about them.")
 	add(headers, "%d lines are headers, empty or of another program.")
 	for _, c := range rules {
