@@ -150,6 +150,11 @@ func TestSlowedIsNot(t *testing.T) {
 			r.failed = 0
 		},
 		"shorter": func(r *steady) { r.slower = 0.3 },
+		"a standstill of a second": func(r *steady) {
+			r.slower = 30
+			r.run(time.Second)
+			r.slower = 1
+		},
 	} {
 		for _, rate := range []float64{2, 200} {
 			const seed = 36
@@ -157,6 +162,9 @@ func TestSlowedIsNot(t *testing.T) {
 			r.size = 10
 			r.run(10 * time.Minute)
 			change(r)
+			if r.slow.is {
+				t.Errorf("seed %d, %s at %v/s: slow at once", seed, name, rate)
+			}
 			if alarms, at := r.run(5 * time.Minute); alarms > 0 {
 				t.Errorf("seed %d, %s at %v/s: slow after %v: %+v", seed, name, rate, at, r.slow)
 			}

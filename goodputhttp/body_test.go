@@ -378,3 +378,44 @@ func (interruptible) SetReadDeadline(time.Time) error { return nil }
 type wrapper struct{ http.ResponseWriter }
 
 func (w wrapper) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Bodies that wait are those that have been read before: a GET without one has none, over HTTP/1 and
+// over HTTP/2, and one that is said to have one, of a length that nobody knows, and does not send it neither.
+func TestNoBodyHasNoBytes(t *testing.T) {
+	lim := limiter(1, goodput.Config{Depth: 10})
+	s := &Server{Limiter: one(lim), Next: http.HandlerFunc(echoBody)}
+	srv := start(t, s)
+	release := hold(t, lim, 1)
+	done, n := make(chan string, 4), 0
+	send := func(c *http.Client, body io.Reader) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+		go func() {
+			res, err := c.Do(req)
+			if err != nil {
+				done <- err.Error()
+				return
+			}
+			done <- text(t, res)
+		}()
+	}
+	unsent, end := io.Pipe()
+	for name, c := range clients(t) {
+		send(c, nil)
+		if name == "h2c" {
+			send(c, unsent)
+		}
+	}
+	until(t, "all wait", func() bool { return lim.Stats().Waiting == n })
+	if b := lim.Stats().WaitingBytes; b != 0 || s.Stats().Buffered != 0 {
+		t.Errorf("%d bytes wait, %d in memory", b, s.Stats().Buffered)
+	}
+	release()
+	_ = end.Close()
+	for range n {
+		receive(t, "answer", done)
+	}
+}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -73,5 +74,38 @@ func TestShortDeadlinesBesideAFlood(t *testing.T) {
 		if beside < 0.98*alone {
 			t.Errorf("seed %d: %.4f of the victim are in time beside a flood, %.4f alone", seed, beside, alone)
 		}
+	}
+}
+
+// Beside three that flood at three quarters of the capacity each, one without a row that asks for an
+// eighth, half of its share, loses what the hands of theirs cover of its own: of what is left each
+// bucket takes one, and the second that comes within a round displaces the first. With 64 buckets forty
+// ids lost 0.5 to 39 %, in the median 6; with 256 at the most 2.4 %, in the median 0.6. These are ten of them, and 5 %
+// is what nobody beyond that loses by chance: 60/s for 15 s are 900, and 2.4 % of those has an error of 0.5 %.
+func TestQuietBesideThreeFloods(t *testing.T) {
+	worst := func(buckets int) (lost float64) {
+		for seed := range uint64(10) {
+			cfg := admission.Config{Limit: limit.Fixed(20), Objective: 300 * time.Millisecond, Tenants: &admission.Tenants{Buckets: buckets}}
+			class := func(id string, rate float64) Class {
+				return Class{Name: id, Tenant: id, Arrivals: Arrivals{Rate: rate}}
+			}
+			r, err := Run(Scenario{
+				Length: 20 * time.Second, Warmup: 5 * time.Second,
+				Tiers: []Tier{{
+					Policy:  Policy{Name: "goodput", Core: &cfg},
+					Service: Dist{Kind: Exponential, Mean: 41600 * time.Microsecond}, // 480/s
+				}},
+				Classes: []Class{class(fmt.Sprintf("q%d", seed), 60), class("b", 360), class("c", 360), class("d", 360)},
+			}, seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			quiet := &r.Classes[0]
+			lost = max(lost, 1-float64(quiet.InTime)/float64(quiet.Requests))
+		}
+		return lost
+	}
+	if few, many := worst(64), worst(256); many > 0.05 || few < 2*many {
+		t.Errorf("the unluckiest of ten loses %.3f with 64 buckets and %.3f with 256", few, many)
 	}
 }
