@@ -128,6 +128,7 @@ func TestExplainSaysWhatIsNow(t *testing.T) {
 		a.cfg.Limiters = func() []*goodput.Limiter { return []*goodput.Limiter{idle, lim} }
 		a.events = a.hub()
 		rate := func() string {
+			synctest.Wait() // who ends at this instant has
 			_, body := get(t, a, "GET", "/api/v1/explain?limiter=app")
 			if _, page := get(t, a, "GET", "/"); !strings.Contains(page, body) {
 				t.Errorf("the text page has other words:\n%s\n%s", page, body)
