@@ -55,6 +55,7 @@ type tally struct {
 	server  *Server
 	r       *http.Request
 	granted time.Duration // since Arrival
+	read    bool          // a body was read before the slot, so granted is when its goroutine woke up
 
 	// Of a slot that is held on, the request and the slot have to end before it is told: open
 	// counts them, and who ends the last tells. Of others the request is the last.
@@ -95,7 +96,7 @@ func (v *visit) over(t *tally, returned bool) {
 	if v.grpc {
 		t.GRPC = grpcStatus(v.w.Header())
 	}
-	if v.response.holds.now {
+	if v.response.holds.now && !t.read {
 		t.Total = t.granted + t.Held // the slot ended a moment ago
 	} else {
 		t.Total = time.Since(t.Arrival)
@@ -117,6 +118,7 @@ func (h *holds) got(slot *goodput.Slot, read bool) {
 	if t := h.tally; t != nil {
 		t.Waited, t.Exempt = slot.Waited(), slot.Exempt()
 		t.Observed, t.WouldRefuse = slot.Observed()
+		t.read = read
 		if t.granted = t.Waited; read {
 			t.granted = time.Since(t.Arrival)
 		}
