@@ -71,7 +71,7 @@ func values(families []*dto.MetricFamily) map[string]float64 {
 // What there is from the first scrape, which rules, dashboards and those who have them rely on. A
 // name is for ever.
 func TestSeriesAreThose(t *testing.T) {
-	lim := goodput.New(goodput.Config{Limit: limit.Fixed(60)})
+	lim := goodput.New(goodput.Config{Limit: limit.Fixed(60), Tenants: &goodput.Tenants{Rows: []goodput.Tenant{{ID: "acme"}}}})
 	share, err := fleet.New(lim.SetLimit, fleet.Split{Budget: 60, Surge: 1}, fleet.Place{Count: 1})
 	if err != nil {
 		t.Fatal(err)
