@@ -111,13 +111,14 @@ func TestSwitchOffDecidesAboutNewcomers(t *testing.T) {
 		}
 		observed[2].Release() // the first of those that wait in the shadow
 		granted := make(chan *Slot, 1)
+		time.Sleep(time.Second)
 		go func() { granted <- mustAcquire(t, l) }()
 		synctest.Wait()
 		s := checkBoth(t, l)
 		if s.Observe || s.Running != 5 || s.Waiting != 1 || s.Age != 0 || s.Outcomes[Rejected] != 1 || s.Arrivals != 8 {
 			t.Errorf("really: %+v", s.Stats)
 		}
-		if d := &s.Shadow; d.Running != 2 || d.Waiting != 2 || d.Refusals[QueueFull] != 1 || d.Arrivals != 6 {
+		if d := &s.Shadow; d.Running != 2 || d.Waiting != 2 || d.Refusals[QueueFull] != 1 || d.Arrivals != 6 || d.Age != time.Second {
 			t.Errorf("the shadow: %+v", d)
 		}
 		for i, want := range []bool{false, false, false, true} { // 2 are in the shadow's queue before it, 1 is none of its business
