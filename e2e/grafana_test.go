@@ -146,3 +146,67 @@ func panelIsComplete(t *testing.T, p panelJSON) {
 		}
 	}
 }
+
+// What the main panels show is what their legends say: goodput is what was completed, and the depth
+// in force is the one that may wait. $ stands for the variables, and a rate is over $__rate_interval.
+func TestGrafanaQueries(t *testing.T) {
+	const p99 = "histogram_quantile(0.99, sum by (limiter, le) (rate(goodput_request_duration_seconds_bucket{$})))"
+	want := map[string]map[string]string{
+		"Offered, throughput and goodput": {
+			"offered":    "sum by (limiter) (rate(goodput_arrivals_total{$}))",
+			"throughput": `sum by (limiter) (rate(goodput_requests_total{$, outcome=~"completed|late|failed|abandoned"}))`,
+			"goodput":    `sum by (limiter) (rate(goodput_requests_total{$, outcome="completed"}))`,
+		},
+		"In time": {
+			"": `sum by (limiter) (rate(goodput_requests_total{$, outcome="completed"})) / (sum by (limiter) (rate(goodput_requests_total{$})) > 0)`,
+		},
+		"Demand ratio": { // of several instances: what is offered to all by what all can serve
+			"": "sum by (limiter) (goodput_demand_ratio{$} * goodput_capacity_per_second{$}) / (sum by (limiter) (goodput_capacity_per_second{$}) > 0)",
+		},
+		"Refused, by reason": {
+			"{{reason}}": `sum by (limiter, reason) (rate(goodput_requests_total{$, outcome=~"rejected|expired"})) > 0`,
+		},
+		"Would be refused in observe mode": {
+			"{{reason}}": `sum by (limiter, reason) (rate(goodput_shadow_requests_total{$, outcome=~"rejected|expired"})) > 0`,
+		},
+		"Queue depth": {
+			"waiting":  "sum by (limiter) (goodput_queue_depth{$})",
+			"in force": "sum by (limiter) (goodput_queue_limit{$})",
+			"derived":  "sum by (limiter) (goodput_queue_derived_limit{$})",
+		},
+		"Queue age": {
+			"age":       "max by (limiter) (goodput_queue_age_seconds{$})",
+			"objective": "max by (limiter) (goodput_objective_seconds{$})",
+		},
+		"Limit and usage": {
+			"in use":  "sum by (limiter) (goodput_concurrency_usage{$})",
+			"limit":   "sum by (limiter) (goodput_concurrency_limit{$})",
+			"minimum": "sum by (limiter) (goodput_concurrency_limit_min{$})",
+		},
+		"Latency, arrival to end": {
+			"p50":       strings.Replace(p99, "0.99", "0.5", 1),
+			"p99":       p99,
+			"objective": "max by (limiter) (goodput_objective_seconds{$})",
+		},
+	}
+	short := strings.NewReplacer(`job=~"$job", limiter=~"$limiter"`, "$", "[$__rate_interval]", "")
+	for _, p := range panels(t) {
+		queries, main := want[p.Title]
+		if !main {
+			continue
+		}
+		delete(want, p.Title)
+		if len(p.Targets) != len(queries) {
+			t.Errorf("%s has %d queries, want %d", p.Title, len(p.Targets), len(queries))
+		}
+		for _, target := range p.Targets {
+			legend := strings.TrimSpace(strings.TrimPrefix(target.LegendFormat, "{{limiter}}"))
+			if got := short.Replace(target.Expr); got != queries[legend] {
+				t.Errorf("%s, %q, is\n%s, want\n%s", p.Title, target.LegendFormat, got, queries[legend])
+			}
+		}
+	}
+	for title := range want {
+		t.Errorf("there is no panel %q", title)
+	}
+}
