@@ -42,3 +42,19 @@ func TestTopTenantsAreTheFirstOfAll(t *testing.T) {
 		}
 	}
 }
+
+// Whoever looks is told the burst in force, as in Derivation.Allowance, and not that none is configured.
+func TestAccountHasTheBurstInForce(t *testing.T) {
+	c, err := New(Config{Limit: limit.Fixed(1), Objective: time.Second, Tenants: &Tenants{Rows: []Tenant{
+		{ID: "said", Quota: Quota{Rate: 10, Burst: 3}}, {ID: "second", Quota: Quota{Rate: 100}}, {ID: "slow", Quota: Quota{Rate: 0.1}}, {ID: "none"},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]float64{"said": 3, "second": 100, "slow": 1, "none": 0}
+	for _, s := range c.TopTenants(0, 9) {
+		if s.Quota.Burst != want[s.ID] || s.Quota.Rate > 0 && s.Left != want[s.ID] {
+			t.Errorf("%q: burst %v, %v left, want %v", s.ID, s.Quota.Burst, s.Left, want[s.ID])
+		}
+	}
+}
