@@ -26,21 +26,27 @@ type Fact struct {
 // Explanation returns what Explain prints, in parts.
 func (l *Limiter) Explanation() Explanation {
 	s := l.Stats()
+	return l.ExplanationOf(&s, l.Tenants(explained), l.Refused())
+}
+
+// ExplanationOf returns what Explanation would have when Stats, Tenants and Refused returned these: for
+// whoever shows them beside it, so that they are of one instant.
+func (l *Limiter) ExplanationOf(s *Stats, tenants []TenantState, refused []Refusal) Explanation {
 	cfg := l.settings.Load().cfg
-	e := Explanation{Limiter: s.Name, Condition: s.Condition(), State: s.State(), Refused: l.Refused()}
+	e := Explanation{Limiter: s.Name, Condition: s.Condition(), State: s.State(), Refused: refused}
 	f := facts{}
-	explainLimit(&f, &s, cfg.Limit)
-	explainAbsent(&f, &s)
-	explainDepth(&f, &s)
-	explainMeasured(&f, &s)
-	explainHeld(&f, &s)
-	explainQueue(&f, &s)
-	explainOrder(&f, &s, cfg.Order)
-	explainLoad(&f, &s)
-	explainPressure(&f, &s)
-	explainShares(&f, &s, &cfg, l.Tenants(explained))
-	explainLatency(&f, &s)
-	explainEnds(&f, &s)
+	explainLimit(&f, s, cfg.Limit)
+	explainAbsent(&f, s)
+	explainDepth(&f, s)
+	explainMeasured(&f, s)
+	explainHeld(&f, s)
+	explainQueue(&f, s)
+	explainOrder(&f, s, cfg.Order)
+	explainLoad(&f, s)
+	explainPressure(&f, s)
+	explainShares(&f, s, &cfg, tenants[:min(len(tenants), explained)])
+	explainLatency(&f, s)
+	explainEnds(&f, s)
 	e.Facts = f
 	return e
 }

@@ -30,7 +30,7 @@ window.EventSource = class {
 	addEventListener(kind, f) { this.on[kind] = f; }
 	close() { this.readyState = 2; }
 };
-window.EventSource.CLOSED = 2;
+Object.assign(window.EventSource, { OPEN: 1, CLOSED: 2 });
 window.send = (kind, what) => source.on[kind]({ data: JSON.stringify(what) });
 window.frames2 = () => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(true)))));
 window.tick = (number, names, more = {}) => ({
@@ -202,8 +202,8 @@ func unprotected(p *tab) {
 	t.Helper()
 	const told = `(window.observing = (number, names, goodput) => {
 		const all = tick(number, names, { observing_seconds: 300, rates: { offered: 1127, admitted: 1127, throughput: 900, goodput, refused: 0, in_time: goodput / 1127, outcomes: {}, reasons: {}, shadow: { queue_full: 700 } },
-			tenants: [{ id: "a", asks: 9, served: 8, in_use: 7, waiting: 6, refused: 5 }] });
-		for (const s of all.state.limiters) s.observe = true;
+			tenants: [{ id: "a", served: 8 }] });
+		for (const s of all.state.limiters) Object.assign(s, { observe: true, tenants: [{ id: "a", offered_per_second: 9, in_use: 7, waiting: 6, refused: 5 }] });
 		return all;
 	}, send("tick", observing(%d, %s, %d)), frames2())`
 	eval[bool](p, fmt.Sprintf(told, 22, `["app"]`, 0))
@@ -211,7 +211,7 @@ func unprotected(p *tab) {
 	since := eval[string](p, `(d => [d.getHours(), d.getMinutes(), d.getSeconds()].map(n => String(n).padStart(2, "0")).join(":"))(new Date(1.79e12 + 22000 - 300000))`)
 	for selector, want := range map[string]string{
 		"#alarm-words": "Alarm: 0 of 1127/s in time; protection is off since " + since + ".", "#alarms": "!Alarm: app: 0 of 1127/s in time; protection is off since " + since + ".",
-		"#refusing-count": "It refuses nobody: protection is off since " + since + ".", "#tenants-head": "tenantaskswould getwould be in usewould waitwould be refused",
+		"#refusing-count": "It refuses nobody: protection is off since " + since + ".", "#tenants-head": "tenantaskswould getwould be in usewould waitwould be refused", "#tenants": "a9/s8/s765",
 		`#classes .state`: "Alarm: 0 of 1127/s in time; protection is off since " + since + "; busy: slots are free, nobody waits",
 	} {
 		if got := p.text(selector); got != want {

@@ -2,13 +2,15 @@ package live
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 )
 
 // How long a viewer may take to read one event before its connection is closed: a tick of 100
 // limiters is 0.7 MB and their history 3 MB, so a line of 0.2 MB/s, which can keep up with
-// nothing more than it, is given the time that it needs.
+// nothing more than it, is given the time that it needs. The page waits for as long: begins in stream.js.
 const (
 	tickTimeout    = 5 * time.Second
 	historyTimeout = 30 * time.Second
@@ -20,7 +22,12 @@ const (
 //
 //	?limiter=NAME   that limiter alone
 func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	v, f, err := h.join(r.URL.Query().Get("limiter"))
+	limiter, err := limiterOf(r.URL.RawQuery)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	v, f, err := h.join(limiter)
 	if err != nil {
 		code := http.StatusServiceUnavailable
 		if errors.Is(err, errUnknown) {
@@ -51,12 +58,27 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 			return
-		case event, is := <-v.ticks:
-			if !is || s.send(event, tickTimeout) != nil {
+		case f, is := <-v.ticks:
+			if !is || s.send(f.message(v.limiter), tickTimeout) != nil {
 				return
 			}
 		}
 	}
+}
+
+// limiterOf reads the parameter, "" for all. One that a shell has left empty is a mistake, as it is for
+// /api/v1/explain.
+func limiterOf(query string) (string, error) {
+	q, err := url.ParseQuery(query)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("the query is malformed: %w", err)
+	case len(q["limiter"]) > 1:
+		return "", fmt.Errorf("limiter is said %d times: say it once", len(q["limiter"]))
+	case q.Has("limiter") && q.Get("limiter") == "":
+		return "", errors.New("limiter is empty: say a name, or leave it out to mean all limiters")
+	}
+	return q.Get("limiter"), nil
 }
 
 // A stream is the answer to a viewer.

@@ -37,11 +37,10 @@ func (f *frame) message(limiter string) []byte {
 		var snaps []Snapshot
 		for i, v := range f.tick.Limiters {
 			if limiter == "" || v.Name == limiter {
-				v.Explanation = Explained(f.snaps[i].limiter.Explanation(), f.now(i))
-				st := &f.snaps[i].Stats // what it is in this tick
-				v.Explanation.Condition, v.Explanation.State = st.Condition().String(), st.State()
+				s := &f.snaps[i]
+				v.Explanation = Explained(s.limiter.ExplanationOf(&s.Stats, s.Tenants, s.refused), f.now(i))
 				t.Limiters = append(t.Limiters, v)
-				snaps = append(snaps, f.snaps[i])
+				snaps = append(snaps, *s)
 			}
 		}
 		t.State = f.state(snaps)

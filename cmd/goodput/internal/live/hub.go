@@ -47,10 +47,10 @@ type Hub struct {
 	tracks map[*goodput.Limiter]*track // one that was exchanged begins anew, whatever its name
 	number uint64
 	at     time.Time // of the last tick
+	past   []*point  // it grows at its end only, so that what a frame has of it stays
 
-	mu      sync.Mutex
+	mu      sync.Mutex // nothing is encoded, and nobody is asked, under it
 	viewers map[*viewer]struct{}
-	past    []*point // it grows at its end only, so that what a frame has of it stays
 	latest  *frame
 	ended   bool
 }
@@ -59,7 +59,7 @@ type Hub struct {
 // closed, by whoever holds the lock of the hub.
 type viewer struct {
 	limiter string // "" for all
-	ticks   chan []byte
+	ticks   chan *frame
 	reads   bool // it has had its history, and is sent ticks
 }
 
@@ -118,6 +118,7 @@ func (h *Hub) sample(now time.Time) (*frame, *point) {
 		tracks[lim] = t
 		s := &f.snaps[i]
 		*s = Take(lim)
+		s.refused = lim.Refused()
 		v := t.follow(s)
 		f.tick.Limiters = append(f.tick.Limiters, v)
 		if len(p.rows) < maxKept {
@@ -157,26 +158,43 @@ func scene(says any) (sent any, numbers map[string]float32) {
 	return json.RawMessage(b), numbers
 }
 
-// publish hands a tick to all viewers and waits for none of them.
+// publish hands a tick to all viewers and waits for none of them. What they are sent is encoded
+// before: that asks for the state and takes some ms, and meanwhile viewers come and leave.
 func (h *Hub) publish(f *frame, p *point) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if n := len(h.past); n > 0 && p.at.UnixMilli() <= h.past[n-1].at.UnixMilli() {
 		h.past = nil // the clock was set back, and a chart has one line of time
 	}
 	h.past = append(h.past[max(0, len(h.past)+1-kept):], p)
 	f.past = h.past
+	for limiter := range h.wanted() {
+		f.message(limiter)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.latest = f
 	for v := range h.viewers {
 		if !v.reads {
 			continue
 		}
 		select {
-		case v.ticks <- f.message(v.limiter):
+		case v.ticks <- f:
 		default:
 			h.cut(v)
 		}
 	}
+}
+
+// wanted are the limiters that somebody watches, "" for all.
+func (h *Hub) wanted() map[string]bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	names := map[string]bool{}
+	for v := range h.viewers {
+		if v.reads {
+			names[v.limiter] = true
+		}
+	}
+	return names
 }
 
 // cut ends the stream of v. The caller holds the lock.
@@ -206,7 +224,7 @@ func (h *Hub) join(limiter string) (*viewer, *frame, error) {
 	case !h.latest.has(limiter):
 		return nil, nil, errUnknown
 	}
-	v := &viewer{limiter: limiter, ticks: make(chan []byte, behind)}
+	v := &viewer{limiter: limiter, ticks: make(chan *frame, behind)}
 	h.viewers[v] = struct{}{}
 	return v, h.latest, nil
 }

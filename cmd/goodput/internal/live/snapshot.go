@@ -1,7 +1,6 @@
 package live
 
 import (
-	"math"
 	"time"
 
 	"github.com/goodput/goodput"
@@ -16,6 +15,7 @@ type Snapshot struct {
 	Tenants []goodput.TenantState // those who ask for most, at most ten
 
 	limiter *goodput.Limiter
+	refused []goodput.Refusal // of a tick alone
 	at      time.Time
 }
 
@@ -80,19 +80,11 @@ func (t *track) follow(s *Snapshot) View {
 // tenantOf returns what a tick says of a tenant. What it was served is known if it was among
 // the first ten at the tick before as well.
 func tenantOf(before []goodput.TenantState, now goodput.TenantState, elapsed time.Duration) Tenant {
-	t := Tenant{ID: now.ID, Asks: finite(now.Offered), InUse: now.InUse, Waiting: now.Waiting, Refused: now.Refused}
+	t := Tenant{ID: now.ID}
 	for _, was := range before {
 		if was.ID == now.ID && elapsed > 0 {
 			t.Served = since(was.Granted, now.Granted) / elapsed.Seconds()
 		}
 	}
 	return t
-}
-
-// finite returns v, and 0 for what JSON has no number for.
-func finite(v float64) float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0
-	}
-	return v
 }

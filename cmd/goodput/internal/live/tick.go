@@ -40,7 +40,7 @@ type View struct {
 	Service       *Quantiles `json:"service"` // slot to end, of completed and late work
 
 	Explanation Explanation `json:"explanation"`
-	Tenants     []Tenant    `json:"tenants"` // those who ask for most; empty without tenants
+	Tenants     []Tenant    `json:"tenants"` // in the order of those in State.limiters, which has the rest of them
 }
 
 // Rates are per second, since the tick before.
@@ -98,14 +98,10 @@ type Refusal struct {
 	RetryAfterSeconds float64 `json:"retry_after_seconds"`
 }
 
-// Tenant is one of those who ask for most.
+// Tenant is what the state does not know of a tenant.
 type Tenant struct {
-	ID      string  `json:"id"`
-	Asks    float64 `json:"asks"`   // cost per second that it asks for
-	Served  float64 `json:"served"` // and gets
-	InUse   int     `json:"in_use"`
-	Waiting int     `json:"waiting"`
-	Refused uint64  `json:"refused"` // since it is known
+	ID     string  `json:"id"`
+	Served float64 `json:"served"` // cost per second that it gets
 }
 
 // History is the event "history", which a viewer is sent first: the last five minutes as

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -60,6 +61,7 @@ func (p *Proxy) SetObserve(name, mode string) error {
 			panic("proxy: " + err.Error()) // of a member of a group, which none is
 		}
 	}
+	p.noteObserving()
 	return nil
 }
 
@@ -111,14 +113,15 @@ func (p *Proxy) keepTurned(t *table) {
 }
 
 // Observing returns how it is with each limiter in force, in the order of their classes.
-func (p *Proxy) Observing() []Observing {
-	p.reload.Lock()
-	defer p.reload.Unlock()
+func (p *Proxy) Observing() []Observing { return slices.Clone(*p.observed.Load()) }
+
+// noteObserving keeps what Observing returns. The caller holds reload.
+func (p *Proxy) noteObserving() {
 	var all []Observing
 	for _, c := range p.now.Load().classes {
 		if c.lim != nil {
 			all = append(all, Observing{Limiter: c.cfg.Name, On: p.observes(c), Policy: c.cfg.Limiter.Observe, Switched: p.turned[c.cfg.Name].at})
 		}
 	}
-	return all
+	p.observed.Store(&all)
 }

@@ -103,6 +103,23 @@ func TestObserveOfClassThatGoes(t *testing.T) {
 	}
 }
 
+// Whoever looks does not wait for a reload, which may take long.
+func TestObservingDoesNotWaitForAReload(t *testing.T) {
+	w, _, _ := reloaded(t, backend(t, echo))
+	w.proxy.reload.Lock()
+	defer w.proxy.reload.Unlock()
+	seen := make(chan int)
+	go func() { seen <- len(w.proxy.Observing()) }()
+	select {
+	case n := <-seen:
+		if n != 2 {
+			t.Errorf("%d limiters", n)
+		}
+	case <-time.After(10 * time.Second): // wall clock: what would wait waits for this test
+		t.Error("it waits")
+	}
+}
+
 func TestObserveSaysWhatIsWrong(t *testing.T) {
 	addr := backend(t, echo)
 	w := start(t, addr, nil)

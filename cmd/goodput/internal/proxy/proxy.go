@@ -57,6 +57,7 @@ type Proxy struct {
 	reload   sync.Mutex        // of Reconfigure and SetObserve
 	turned   map[string]turned // by class: what was said of observe mode; guarded by reload
 	now      atomic.Pointer[table]
+	observed atomic.Pointer[[]Observing] // of now; whoever looks does not wait for a reload
 	failures failures
 	sources  sources
 	retiring retirement

@@ -163,6 +163,7 @@ func (p *Proxy) Reconfigure(cfg *config.Config) error {
 	t.leave(old)
 	p.keepTurned(t)
 	p.now.Store(t)
+	p.noteObserving()
 	old.closeBut(t)
 	return nil
 }

@@ -14,7 +14,7 @@ const all = [];
 const steps = [1, 5, 10, 15, 30, 60, 120, 300, 600];
 
 // A scheme of colours is part of a plot: another one makes the plots anew.
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => all.forEach((c) => c.draw()));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => all.forEach((c) => c.plot && c.draw()));
 
 // A Chart is made of
 //   title, unit   what it shows, in words
@@ -27,7 +27,7 @@ export class Chart {
   constructor(parent, spec) {
     this.spec = spec;
     this.data = [[]];
-    this.levels = [];
+    this.marks = [];
     const id = "chart" + all.length;
     this.figure = make(parent, "figure", { "aria-labelledby": id });
     const caption = make(this.figure, "figcaption", { id });
@@ -36,7 +36,7 @@ export class Chart {
     make(caption, "span", { class: "unit" }, spec.unit);
     this.legend = make(this.figure, "ul", { class: "legend" });
     this.host = make(this.figure, "div", {
-      class: "plot", tabindex: "0", role: "img",
+      class: "plot", tabindex: "0", role: "application", "aria-roledescription": "chart",
       "aria-label": `${spec.title}, ${spec.unit}, over the last five minutes. The latest values are in the list before. Arrow keys read the points.`,
     });
     this.host.addEventListener("keydown", (e) => this.key(e));

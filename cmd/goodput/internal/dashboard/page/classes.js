@@ -21,14 +21,15 @@ const columns = [
   { key: "demand", label: "demand", of: (_, s) => times(s.demand_ratio), from: "desktop" },
 ];
 
-// tone is how much a state is of interest, by the words that it begins with, for the eye; the
-// words say it too.
-export function tone(state) {
-  if (/^(slowed|unreachable|absent|paused|drain)/.test(state)) return "bad";
-  if (/^(saturated|the allowance|searching)/.test(state)) return "shed";
-  if (/^(burst|at the admission|observing)/.test(state)) return "full";
-  return "calm";
-}
+// tones are how much a condition is of interest, for the eye; the state says it in words.
+const tones = new Map(Object.entries({
+  slowed: "bad", unreachable: "bad", absent: "bad", paused: "bad", draining: "bad", drained: "bad",
+  saturated: "shed", allowance: "shed", searching: "shed",
+  burst: "full", boundary: "full", observing: "full",
+  busy: "calm", idle: "calm",
+}));
+
+export const tone = (condition) => tones.get(condition) ?? "calm";
 
 const hashOf = (limiter) => "#class=" + encodeURIComponent(limiter);
 
@@ -124,6 +125,6 @@ function fill(tr, { view, state }, current, at) {
   tr.classList.toggle("current", current);
   const wrong = alarm(view, at);
   say(words, (wrong ? `Alarm: ${wrong}; ` : "") + view.explanation.state);
-  set(words, "class", "state " + (wrong ? "bad" : tone(view.explanation.state)));
+  set(words, "class", "state " + (wrong ? "bad" : tone(view.explanation.condition)));
   columns.forEach((c, i) => say(tr.children[i + 1], c.of(view, state)));
 }

@@ -6,6 +6,7 @@ import { announce, byID, say, set, Steady } from "./dom.js";
 import { count, number, perSecond, seconds, share } from "./units.js";
 
 const every = 100; // ms between two changes that are sent while the slider is dragged
+const patience = 5000; // ms for an answer, after which the next change is sent
 const trusted = 1500; // ms after a change in which a tick may still tell of the time before it
 
 const percent = (part, whole) => (whole > 0 ? Math.round(100 * Math.min(part / whole, 1)) + " %" : "nothing");
@@ -123,10 +124,24 @@ export class Demo {
     }, every);
   }
 
+  // post sends one change at a time, so that none overtakes another; what is wanted meanwhile goes
+  // with the next one.
   async post(controls) {
+    this.wanted = { ...this.wanted, ...controls };
+    if (this.posting) return;
+    this.posting = true;
+    while (this.wanted) {
+      const next = this.wanted;
+      this.wanted = null;
+      await this.change(next);
+    }
+    this.posting = false;
+  }
+
+  async change(controls) {
     let problem = "";
     try {
-      const answer = await fetch("/api/v1/demo", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(controls) });
+      const answer = await fetch("/api/v1/demo", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(controls), signal: AbortSignal.timeout(patience) });
       if (!answer.ok) problem = "Not done: " + ((await answer.text()).trim() || answer.status);
     } catch {
       problem = "Not done: the demo could not be reached.";

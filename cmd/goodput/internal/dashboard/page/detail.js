@@ -114,7 +114,7 @@ export class Detail {
     say(byID("alarm-words"), wrong ? `Alarm: ${wrong}.` : "");
     byID("alarm").hidden = !wrong;
     say(byID("state"), view.explanation.state);
-    set(byID("state"), "class", "words " + tone(view.explanation.state));
+    set(byID("state"), "class", "words " + tone(view.explanation.condition));
     tiles.forEach((t, i) => {
       const [, figure, about] = byID("tiles").children[i].children;
       say(figure, t.of(view, state));
@@ -123,7 +123,7 @@ export class Detail {
     this.draw(view.name, state, past);
     facts(view.explanation.facts ?? []);
     refused(view.explanation.refused_by ?? []);
-    tenants(view.tenants ?? [], state.observe);
+    tenants(state.tenants ?? [], view.tenants ?? [], state.observe);
     pairs(byID("now"), now.map((n) => [n.key, n.label, n.of(state)]));
     counts(state);
   }
@@ -190,8 +190,10 @@ function lately({ ago_seconds: latest, since_seconds: first }) {
   return latest < 1 ? `in the last ${seconds(first)}` : `${seconds(first)} to ${seconds(latest)} ago`;
 }
 
-// tenants: in observe mode all runs, and what a tenant has is what it would have.
-function tenants(all, observe) {
+// tenants have what they get in the tick and the rest in the state. In observe mode all runs, and
+// what a tenant has is what it would have.
+function tenants(all, gets, observe) {
+  const served = new Map(gets.map((t) => [t.id, t.served]));
   byID("tenants-section").hidden = all.length === 0;
   const would = observe ? ["would get", "would be in use", "would wait", "would be refused"] : ["gets", "in use", "waits", "refused"];
   would.forEach((text, i) => say(byID("tenants-head").children[i + 2], text));
@@ -201,7 +203,7 @@ function tenants(all, observe) {
     for (let i = 0; i < 5; i++) make(tr, "td");
     return tr;
   }, (tr, t) => {
-    const texts = [t.id === "" ? "all others" : t.id, perSecond(t.asks), perSecond(t.served), count(t.in_use), count(t.waiting), count(t.refused)];
+    const texts = [t.id === "" ? "all others" : t.id, perSecond(t.offered_per_second), perSecond(served.get(t.id)), count(t.in_use), count(t.waiting), count(t.refused)];
     texts.forEach((text, i) => say(tr.children[i], text));
     set(tr.firstElementChild, "title", t.id || "all without a row of their own");
   });

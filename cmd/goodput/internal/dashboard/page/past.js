@@ -32,6 +32,7 @@ const demoColumns = ["load", "protect", "offered", "in_time", "served", "refused
 
 export class Past {
   constructor() {
+    this.number = null; // of the last tick; those of a history are not known
     this.times = [];
     this.limiters = new Map(); // a name is any text, and "__proto__" is no place in a Map
     this.demo = new Map();
@@ -43,11 +44,15 @@ export class Past {
     const columns = (series) => new Map(Object.entries(series ?? {}).map(([k, v]) => [k, [...v]]));
     this.limiters = new Map(Object.entries(history.limiters ?? {}).map(([name, series]) => [name, columns(series)]));
     this.demo = columns(history.demo);
+    this.number = null;
     this.cut();
   }
 
   add(tick) {
     const at = Date.parse(tick.time) / 1000;
+    const back = this.number !== null && tick.number > this.number && at <= this.times.at(-1);
+    this.number = tick.number;
+    if (back) this.clear(); // the clock was set back, and the server begins anew as well
     const last = this.times.at(-1);
     if (last !== undefined && at <= last) return; // the history has it
     if (last !== undefined && at - last > gap) this.push((last + at) / 2, new Map(), new Map());
@@ -56,6 +61,12 @@ export class Past {
     const d = tick.demo;
     this.push(at, values, new Map(d ? demoColumns.map((k) => [k, Number(d[k])]) : []));
     this.cut();
+  }
+
+  clear() {
+    this.times = [];
+    this.limiters.clear();
+    this.demo.clear();
   }
 
   push(at, values, demo) {
@@ -71,6 +82,10 @@ export class Past {
     if (over <= 0) return;
     this.times.splice(0, over);
     for (const columns of [...this.limiters.values(), this.demo]) for (const c of columns.values()) c.splice(0, over);
+    // Of a class that went with a reload five minutes ago there is nothing any more.
+    for (const [name, columns] of this.limiters) {
+      if ([...columns.values()].every((c) => c.every((v) => v === null))) this.limiters.delete(name);
+    }
   }
 
   // column is one of a limiter; null all along if there is none.

@@ -4,6 +4,7 @@
 
 const quiet = 5000; // ms without a tick, which comes once a second, after which it is said to be lost
 const renewed = 10000; // ms after which a stream that says nothing is opened anew
+const begins = 35000; // ms in which it has to say something at first: the server has 30 s for a history, over a slow line, and 5 for a tick
 const again = 1500; // ms before another try where the browser has given up
 
 // A Stream calls heard.history and heard.tick with what came, heard.lost(when) with the time of
@@ -21,11 +22,14 @@ export class Stream {
   open() {
     this.source?.close();
     this.opened = Date.now();
+    this.begun = false; // it has said something
     const source = (this.source = new EventSource(this.url));
     source.addEventListener("history", (e) => this.take(source, e, this.heard.history));
     source.addEventListener("tick", (e) => this.take(source, e, this.heard.tick));
     source.addEventListener("error", () => {
       if (source !== this.source) return;
+      this.opened = Date.now(); // the browser tries again
+      this.begun = false;
       this.lose();
       if (source.readyState === EventSource.CLOSED) setTimeout(() => source === this.source && this.open(), again);
     });
@@ -35,6 +39,7 @@ export class Stream {
     if (source !== this.source) return;
     const what = JSON.parse(event.data);
     this.last = Date.now();
+    this.begun = true;
     if (!this.connected) {
       this.connected = true;
       this.heard.back();
@@ -49,8 +54,9 @@ export class Stream {
   }
 
   check() {
-    const now = Date.now();
-    if (now - this.last > quiet) this.lose();
-    if (now - this.last > renewed && now - this.opened > renewed) this.open();
+    const now = Date.now(), coming = !this.begun && this.source.readyState === EventSource.OPEN;
+    if (now - this.last > quiet && !coming) this.lose();
+    const patience = coming ? begins : renewed;
+    if (now - this.last > patience && now - this.opened > patience) this.open();
   }
 }
