@@ -304,6 +304,18 @@ func TestHeld(t *testing.T) {
 			}
 			cancel()
 		}
+		// What the shadow queues is not refused.
+		l := New(Config{Limit: limit.Fixed(1), Depth: 1, Observe: true})
+		var all [3]Slot
+		for i, want := range []bool{false, false, true} {
+			all[i], _ = l.Acquire(context.Background())
+			if is, would := all[i].Observed(); !is || would != want {
+				t.Errorf("%d: observed %v, would be refused %v, want %v", i, is, would, want)
+			}
+		}
+		for i := range all {
+			all[i].Release()
+		}
 		var none Slot
 		if is, _ := none.Observed(); is || none.Held() != 0 || none.Service() != 0 {
 			t.Error("a zero Slot says something")

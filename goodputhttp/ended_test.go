@@ -11,9 +11,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/limit"
 )
 
 // A ledger adds up what Server.Ended tells.
@@ -318,6 +320,37 @@ func TestEndedOfAnObserver(t *testing.T) {
 	if e := told.last(t, 2); !e.Observed || !e.WouldRefuse || e.Outcome != goodput.Completed {
 		t.Errorf("%+v", e)
 	}
+}
+
+// The service is what follows the wait, of a request that is timed and of one that is not.
+func TestEndedServiceIsAfterTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, deadline := range []time.Duration{0, time.Minute} {
+			told := newLedger()
+			lim := goodput.New(goodput.Config{Limit: limit.Fixed(1), Depth: 2})
+			s := &Server{Limiter: one(lim), Ended: told.ended, Deadline: deadline, Next: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				time.Sleep(3 * time.Millisecond)
+				w.WriteHeader(http.StatusOK)
+				time.Sleep(4 * time.Millisecond)
+			})}
+			slot, err := lim.Acquire(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.AfterFunc(20*time.Millisecond, slot.Release)
+			s.ServeHTTP(httptest.NewRecorder(), request())
+			const ms = time.Millisecond
+			if e := told.all[0]; e.Waited != 20*ms || e.Service != 3*ms || e.Held != 7*ms || e.Total != 27*ms {
+				t.Errorf("deadline %v: waited %v, service %v, held %v, total %v; want 20ms, 3ms, 7ms, 27ms", deadline, e.Waited, e.Service, e.Held, e.Total)
+			}
+			for range 300 { // most are not timed without a deadline
+				s.ServeHTTP(httptest.NewRecorder(), request())
+				if e := told.all[len(told.all)-1]; e.Waited != 0 || e.Service != 3*ms || e.Held != 7*ms || e.Total != 7*ms {
+					t.Fatalf("deadline %v: waited %v, service %v, held %v, total %v; want 0, 3ms, 7ms, 7ms", deadline, e.Waited, e.Service, e.Held, e.Total)
+				}
+			}
+		}
+	})
 }
 
 // The status of a call is told, from trailers, from a header alone, and of a refusal of ours.

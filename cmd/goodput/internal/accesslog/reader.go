@@ -347,5 +347,8 @@ func (rd *reader) entry(line []byte, r *row) entry {
 	if r.TotalAtLeast {
 		e.flags |= totalAtLeast
 	}
+	if r.Observed {
+		e.flags |= observed
+	}
 	return e
 }

@@ -30,6 +30,7 @@ type entry struct {
 const (
 	serviceAtLeast = 1 << iota
 	totalAtLeast
+	observed
 )
 
 // entrySize is an entry on disk: 80 bytes of the 80 in memory.
@@ -295,5 +296,6 @@ func (e *entry) record(classes, tenants []string) Record {
 		Status: int(e.status), Attempts: int(e.attempts),
 		Outcome: Outcome(e.outcome), Verdict: Verdict(e.verdict),
 		ServiceAtLeast: e.flags&serviceAtLeast != 0, TotalAtLeast: e.flags&totalAtLeast != 0,
+		Observed: e.flags&observed != 0,
 	}
 }
