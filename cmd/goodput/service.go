@@ -20,6 +20,7 @@ import (
 	"github.com/goodput/goodput/cmd/goodput/internal/listen"
 	"github.com/goodput/goodput/cmd/goodput/internal/metrics"
 	"github.com/goodput/goodput/cmd/goodput/internal/proxy"
+	"github.com/goodput/goodput/cmd/goodput/internal/upstream"
 	"github.com/goodput/goodput/cmd/goodput/internal/watch"
 )
 
@@ -287,39 +288,50 @@ func (s *service) behind() []metrics.Server {
 	stats := s.proxy.Upstreams()
 	for _, u := range s.proxy.Config().Upstreams {
 		for _, st := range stats[u.Name] {
-			all = append(all, metrics.Server{
-				Upstream: u.Name, Server: st.Server, Well: st.Well, Why: st.Why, Since: st.Since, Share: st.Share,
-				InFlight: st.InFlight, Limit: st.Limit, Requests: st.Requests, Elsewhere: st.Elsewhere,
-				Failures: st.Failures, Ejections: st.Ejections, Checks: st.Checks, Sick: st.Sick,
-			})
+			all = append(all, serverOf(u.Name, st))
 		}
 	}
 	return all
+}
+
+func serverOf(name string, st upstream.ServerStats) metrics.Server {
+	return metrics.Server{
+		Upstream: name, Server: st.Server, Well: st.Well, Why: st.Why, Since: st.Since, Share: st.Share,
+		InFlight: st.InFlight, Limit: st.Limit, Requests: st.Requests, Elsewhere: st.Elsewhere,
+		Failures: st.Failures, Ejections: st.Ejections, Checks: st.Checks, Sick: st.Sick,
+	}
 }
 
 // lasting is what lasts in each class.
 func (s *service) lasting() []metrics.Traffic {
 	var all []metrics.Traffic
 	for _, t := range s.proxy.Traffic() {
-		all = append(all, metrics.Traffic{
-			Class: t.Class, Mode: t.Mode.String(), Requests: t.Requests, Tunnels: t.Tunnels, TunnelsTotal: t.TunnelsTotal,
-			UpgradesRefused: t.UpgradesRefused, CutIdle: t.CutIdle, CutTotal: t.CutTotal, Streamed: &t.Streamed, Tunnelled: &t.Tunnelled,
-		})
+		all = append(all, trafficOf(t))
 	}
 	return all
+}
+
+func trafficOf(t proxy.Traffic) metrics.Traffic {
+	return metrics.Traffic{
+		Class: t.Class, Mode: t.Mode.String(), Requests: t.Requests, Tunnels: t.Tunnels, TunnelsTotal: t.TunnelsTotal,
+		UpgradesRefused: t.UpgradesRefused, CutIdle: t.CutIdle, CutTotal: t.CutTotal, Streamed: &t.Streamed, Tunnelled: &t.Tunnelled,
+	}
 }
 
 // listened are the numbers of the listeners, in the order of the configuration.
 func (s *service) listened() []metrics.Listener {
 	all := make([]metrics.Listener, len(s.open))
 	for i, l := range s.open {
-		st := l.Stats()
-		all[i] = metrics.Listener{
-			Address: st.Address, Open: st.Open, Limit: st.MaxConnections, Accepted: st.Accepted, Errors: st.Errors,
-			Full: st.Full, FullFor: st.FullFor, Paused: st.Paused, Queue: st.Queue, QueueLimit: st.QueueLimit, QueueKnown: st.QueueKnown,
-		}
+		all[i] = listenerOf(l.Stats())
 	}
 	return all
+}
+
+func listenerOf(st listen.Stats) metrics.Listener {
+	return metrics.Listener{
+		Address: st.Address, Open: st.Open, Limit: st.MaxConnections, Accepted: st.Accepted, Errors: st.Errors,
+		Full: st.Full, FullFor: st.FullFor, Paused: st.Paused, Queue: st.Queue, QueueLimit: st.QueueLimit, QueueKnown: st.QueueKnown,
+	}
 }
 
 func short(sum string) string { return sum[:min(len(sum), 12)] }
