@@ -67,20 +67,24 @@ func explainOrder(f *facts, s *Stats, configured Order) {
 	// As the core has it: the queue has stood for what the objective leaves for waiting, at
 	// least a mean service, and whoever is first would be late (admission, order).
 	patience := min(max(d.Objective-d.Service, d.Mean), time.Second)
+	queue, stands := "the queue", s.Stats
+	if s.Observe { // then only the shadow has one
+		queue, stands = "the queue that there would be", s.Shadow
+	}
 	var why string
 	switch {
 	case configured != admission.Auto:
 		why = "the configuration says so (Order)"
 	case d.Sizes == admission.SizeTrusted:
 		why = "sizes tell how long requests take, so it is known who would be late"
-	case s.Order == FIFO && s.Waiting == 0:
+	case s.Order == FIFO && stands.Waiting == 0:
 		why = "nobody waits"
 	case s.Order == FIFO:
-		why = fmt.Sprintf("the queue has stood for %v, and whoever is first still makes the objective; it takes %v for another order", short(s.Stood), short(patience))
+		why = fmt.Sprintf("%s has stood for %v, and whoever is first still makes the objective; it takes %v for another order", queue, short(stands.Stood), short(patience))
 	case s.Order == EDF:
-		why = fmt.Sprintf("the queue has stood for %v, more than %v, and deadlines differ; fifo again once it has drained", short(s.Stood), short(patience))
+		why = fmt.Sprintf("%s has stood for %v, more than %v, and deadlines differ; fifo again once it has drained", queue, short(stands.Stood), short(patience))
 	default:
-		why = fmt.Sprintf("the queue has stood for %v, more than %v, and who came first would be late: who came last is not; fifo again once it has drained", short(s.Stood), short(patience))
+		why = fmt.Sprintf("%s has stood for %v, more than %v, and who came first would be late: who came last is not; fifo again once it has drained", queue, short(stands.Stood), short(patience))
 	}
 	f.add("order", "%v: %s", s.Order, why)
 }

@@ -71,7 +71,7 @@ func TestSwitchTeachesNothing(t *testing.T) {
 		if n := l.Stats().InUse; n < 600 {
 			t.Fatalf("only %d in use: this shows nothing", n)
 		}
-		sayings(t, l, []string{"measured before: what runs now, with", "would be in use", "refused, or would be"}, nil)
+		sayings(t, l, []string{"measured before: what runs now, with", "would be in use", "refused, or would be", "order newest_first: the queue that there would be has stood for 1m1"}, nil)
 		mustObserve(t, l, false)
 		const held = "in use began while it observed: the limit holds once they have ended"
 		over := 0
