@@ -91,7 +91,8 @@
 // service time that the limiter learns from ends at the response header. A
 // handler that panics, is cut off (http.ErrAbortHandler) or answers with 500 or
 // more has failed and gives no sample; the panic goes on. If the client has left
-// by the end, the request is abandoned; if the deadline has passed, late. An
+// by the end, the request is abandoned, unless it is a stream that had begun; if
+// the deadline has passed, late. An
 // answer that is itself a refusal of an overloaded service further down (it has
 // Goodput-Rejected, or the marker of Envoy, Finagle or Skipper) is passed on as
 // it is and counts as failed.
@@ -101,8 +102,9 @@
 //
 // What lasts as long as its client likes, event streams, streams of gRPC, long downloads,
 // WebSockets, is for a Server with Stream: there a slot is a place among those that are
-// open, held to the true end, upgraded or not, and no sample of anything. Its limiter
-// has a fixed limit and no queue.
+// open, held to the true end, upgraded or not, and no sample of anything. It is completed, or
+// late, as of its beginning: that its client leaves is how it ends. Its limiter has a fixed
+// limit and no queue.
 //
 // # Bodies, and clients that leave
 //

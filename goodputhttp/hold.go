@@ -68,6 +68,17 @@ func Dropped(ctx context.Context) bool {
 	return h != nil && h.drop()
 }
 
+// Cut says that a stream is ended by a limit of its handler's: nothing has moved in it, or it
+// has lasted long enough. The handler then panics with http.ErrAbortHandler, so that its client
+// can tell that from the end of the stream. One that has begun has not failed by that: see
+// Server.Stream, without which it changes nothing.
+//
+// For ctx and the result see SetCost.
+func Cut(ctx context.Context) bool {
+	h := holdsOf(ctx)
+	return h != nil && h.write(func(*goodput.Slot) { h.cut = true })
+}
+
 // holdsOf returns the holds of the request of a context; nil without a slot.
 func holdsOf(ctx context.Context) *holds {
 	if v, ok := ctx.Value(visitKey{}).(*visit); ok && v.run != nil {
@@ -87,6 +98,7 @@ type holds struct {
 	kept  bool  // the last hold ends the slot, with err
 	err   error // how the handler ended, as for Slot.Fail
 	less  bool  // what it needed refused it
+	cut   bool  // see Cut
 	slot  *goodput.Slot
 	held  *atomic.Int64 // gauge of those that wait for their holds
 	tally *tally        // for Server.Ended; nil: nobody is told
@@ -105,6 +117,13 @@ func (h *holds) write(how func(*goodput.Slot)) bool {
 
 // drop notes that what the request needed refused it.
 func (h *holds) drop() bool { return h.write(func(*goodput.Slot) { h.less = true }) }
+
+// isCut reports whether Cut was called.
+func (h *holds) isCut() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.cut
+}
 
 // isDropped reports whether it did.
 func (h *holds) isDropped() bool {

@@ -30,6 +30,7 @@ type response struct {
 	detached            bool          // upgraded: the slot is back
 	upgraded            bool          // of a Stream: the slot is held on
 	shed                bool          // the answer is a refusal by somebody further down
+	open                bool          // of a Stream: it began while its client was there
 
 	http1 http1Writer // see writer
 	http2 http2Writer
@@ -95,7 +96,7 @@ func (w *response) end(ctx context.Context) {
 	case w.upgraded:
 		w.release()
 	case w.visit.left(ctx):
-		w.abandon()
+		w.endLeft()
 	case w.visit.body != nil && w.visit.body.cut.Load():
 		if w.status == 0 {
 			w.visit.write(cutBody, 0)
@@ -123,12 +124,27 @@ func (w *response) endAborted(ctx context.Context) {
 	case w.detached:
 	case w.upgraded:
 		w.release()
-	case w.visit.left(ctx):
-		w.abandon()
+	case w.visit.left(ctx), w.open && w.holds.isCut():
+		w.endLeft()
 	case ctx.Err() != nil:
 		w.release()
 	default:
 		w.fail(errAborted)
+	}
+}
+
+// endLeft judges a request whose client has left. That is how a stream ends, as is a limit of
+// its handler's; one that began with an error was none.
+func (w *response) endLeft() {
+	switch {
+	case !w.open:
+		w.abandon()
+	case w.shed:
+		w.fail(errShed)
+	case w.status >= 500:
+		w.fail(failedStatus(strconv.Itoa(w.status)))
+	default:
+		w.release()
 	}
 }
 
@@ -188,7 +204,7 @@ func (w *response) header(status int) {
 	w.status = status
 	v := w.visit
 	if status < 400 && !v.grpc {
-		delete(w.ResponseWriter.Header(), rejectedHeader)
+		without(w.ResponseWriter.Header(), rejectedHeader)
 	}
 	if status == http.StatusSwitchingProtocols || (v.r.Method == http.MethodConnect && status < 300) {
 		v.place.enter(v.server.maxUpgraded()) // reserved at the door
@@ -210,8 +226,9 @@ func (w *response) header(status int) {
 
 // begun says that the response has begun.
 func (w *response) begun() {
-	if w.visit.server.Stream {
+	if v := w.visit; v.server.Stream {
 		w.holds.write((*goodput.Slot).Answered) // it is in time or not as of now
+		w.open = !v.left(context.Background()) && !v.watch.hasLeft()
 	} else {
 		w.holds.write((*goodput.Slot).Served)
 	}
@@ -258,6 +275,10 @@ func (w *response) Header() http.Header { return w.ResponseWriter.Header() }
 
 func (w *response) WriteHeader(status int) {
 	w.header(status)
+	if status < 200 && w.visit.r.ProtoMajor == 2 {
+		early(w.ResponseWriter, status)
+		return
+	}
 	w.ResponseWriter.WriteHeader(status)
 }
 

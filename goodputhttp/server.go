@@ -150,7 +150,9 @@ type Server struct {
 	// limit is on how many are open. No body is read in advance and clients may be silent
 	// (SlowClient then bounds only how long one may not take what is sent). Deadline and
 	// DeadlineCap end one as they end any request, so leave them 0 or long. In time is
-	// whose response has begun in time. The limiter wants a fixed limit, and
+	// whose response has begun in time, whoever ends it then: its client too, by leaving, and
+	// a limit of the handler's (Cut). Abandoned are those that left before it had begun;
+	// failed is what any request fails by. The limiter wants a fixed limit, and
 	// goodput.NoQueue or a short queue: nobody knows when a stream ends.
 	Stream bool
 

@@ -19,12 +19,20 @@ func (w *response) unmark() {
 		return
 	}
 	h := w.ResponseWriter.Header()
-	delete(h, http.TrailerPrefix+rejectedHeader)
+	without(h, http.TrailerPrefix+rejectedHeader)
 	for _, line := range h["Trailer"] {
 		for name := range strings.SplitSeq(line, ",") {
 			if strings.EqualFold(strings.TrimSpace(name), rejectedHeader) {
-				delete(h, rejectedHeader)
+				without(h, rejectedHeader)
 			}
 		}
+	}
+}
+
+// without drops a name from a header, to which nothing is written if it is not there: somebody
+// may still be reading it, see early.
+func without(h http.Header, name string) {
+	if _, ok := h[name]; ok {
+		delete(h, name)
 	}
 }

@@ -99,6 +99,16 @@ func (w *watch) stop() {
 	}
 }
 
+// hasLeft reports whether it has seen that the client left.
+func (w *watch) hasLeft() bool {
+	if w.by == nil {
+		return false
+	}
+	w.by.mu.Lock()
+	defer w.by.mu.Unlock()
+	return w.over
+}
+
 func (l *lookout) add(w *watch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/goodput/goodput/goodputhttp"
 )
 
 // A flow is a stream in either direction or in both: server-sent events, a long download, a
@@ -123,6 +125,7 @@ func (f *flow) cut(e ending) {
 		_ = f.control.SetReadDeadline(longAgo)
 	}
 	if f.started {
+		goodputhttp.Cut(f.asked.Context())
 		_ = f.control.SetWriteDeadline(longAgo) // it fails for a connection that is closed
 	}
 }
