@@ -26,11 +26,15 @@ const feed = `
 window.posted = [];
 window.fetch = (url, o) => { posted.push([String(url), o?.body ?? ""]); return Promise.resolve(new Response("{}")); };
 window.EventSource = class {
-	constructor(url) { this.url = url; this.on = {}; this.readyState = 1; window.source = this; }
+	constructor(url) { window.opened = (window.opened ?? 0) + 1; this.url = url; this.on = {}; this.readyState = 1; window.source = this; }
 	addEventListener(kind, f) { this.on[kind] = f; }
 	close() { this.readyState = 2; }
 };
 Object.assign(window.EventSource, { OPEN: 1, CLOSED: 2 });
+window.checks = []; // what the page looks at once a second
+window.setInterval = (real => (f, ms) => { checks.push(f); return real(f, ms); })(window.setInterval);
+window.said = [];
+addEventListener("DOMContentLoaded", () => new MutationObserver(() => said.push(document.getElementById("status").textContent)).observe(document.getElementById("status"), { childList: true }));
 window.send = (kind, what) => source.on[kind]({ data: JSON.stringify(what) });
 window.frames2 = () => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(true)))));
 window.tick = (number, names, more = {}) => ({
@@ -155,8 +159,7 @@ func manyClasses(p *tab) {
 func saysWhatItKnows(p *tab) {
 	t := p.t
 	t.Helper()
-	eval[bool](p, `(window.said = [], new MutationObserver(() => said.push(document.getElementById("status").textContent)).observe(document.getElementById("status"), { childList: true }),
-		send("tick", tick(1, ["app"])), frames2())`)
+	eval[bool](p, `(send("tick", tick(1, ["app"])), frames2())`)
 	if got := p.text(`#tiles [data-key="p99"]`); got != "no data" {
 		t.Errorf("the p99 of nothing is %q", got)
 	}

@@ -204,6 +204,7 @@ func TestDashboard(t *testing.T) {
 	t.Run("live", func(t *testing.T) { liveDashboard(t, browser) })
 	t.Run("many", func(t *testing.T) { manyClasses(fed(t, browser, narrow)) })
 	t.Run("words", func(t *testing.T) { saysWhatItKnows(fed(t, browser, light)) })
+	t.Run("numbers", func(t *testing.T) { everyNumber(fed(t, browser, light)) })
 	t.Run("demo", func(t *testing.T) { demoPanel(fed(t, browser, light)) })
 }
 

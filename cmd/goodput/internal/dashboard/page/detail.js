@@ -9,7 +9,7 @@ import { left } from "./past.js";
 import { bytes, count, number, perSecond, quantile, reason, seconds, share, span, times } from "./units.js";
 
 const colours = ["--c0", "--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7"];
-const dashes = [[], [7, 4], [2, 3], [9, 3, 2, 3]];
+const dashes = [[], [7, 4], [2, 3], [9, 3, 2, 3], [1, 2], [12, 3], [5, 2, 1, 2], [9, 2, 2, 2, 2, 2]];
 
 const line = (key, label, colour, dash = [], more = {}) => ({ key, label, colour, dash, width: 1.75, ...more });
 
@@ -89,7 +89,7 @@ export class Detail {
     });
     this.queue = new Chart(host, {
       title: "Queue", unit: "requests that wait; a depth is in units of cost", format: number, height: low,
-      series: [line("waiting", "waiting", "--c0", [], { width: 2.5, fill: true }), line("depth", "depth in force", "--c1"), line("derived_depth", "derived depth", "--c2", [7, 4])],
+      series: [line("waiting", "waiting", "--c0", [], { width: 2.5, fill: true }), line("depth", "depth in force", "--c1", [2, 3]), line("derived_depth", "derived depth", "--c2", [7, 4])],
     });
     this.age = new Chart(host, {
       title: "Queue age", unit: "of whoever has waited longest", format: seconds, height: low,
