@@ -205,6 +205,9 @@ func TestDashboard(t *testing.T) {
 	t.Run("many", func(t *testing.T) { manyClasses(fed(t, browser, narrow)) })
 	t.Run("words", func(t *testing.T) { saysWhatItKnows(fed(t, browser, light)) })
 	t.Run("numbers", func(t *testing.T) { everyNumber(fed(t, browser, light)) })
+	t.Run("heard", func(t *testing.T) { everyControl(fed(t, browser, light)) })
+	t.Run("warnings", func(t *testing.T) { warnings(fed(t, browser, light)) })
+	t.Run("panel", func(t *testing.T) { demoNumbers(fed(t, browser, light)) })
 	t.Run("demo", func(t *testing.T) { demoPanel(fed(t, browser, light)) })
 }
 
