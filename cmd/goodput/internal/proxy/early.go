@@ -2,8 +2,9 @@ package proxy
 
 import "net/http"
 
-// An early is the writer of a response over HTTP/2, to which responses before the last one
-// (100, 103) may be written while its client resets the stream.
+// An early is the writer of a response over HTTP/2 in a class of connections, to which responses
+// before the last one (100, 103) may be written while its client resets the stream. Where there
+// is a limiter, goodputhttp sees to that.
 //
 // net/http returns from WriteHeader then, and is still reading the header in another
 // goroutine; ReverseProxy clears it at once. A map that is written while it is read ends

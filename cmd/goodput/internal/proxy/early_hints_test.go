@@ -11,6 +11,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/goodput/goodput"
+	"github.com/goodput/goodput/cmd/goodput/internal/config"
 )
 
 // Early hints pass, and nothing of them is in the response that follows, nor of what we add.
@@ -68,17 +71,46 @@ type lengths struct {
 	there bool
 }
 
-func (l *lengths) WriteHeader(int) { _, l.there = l.Header()["Content-Length"] }
+func (l *lengths) WriteHeader(status int) {
+	if status < 200 {
+		_, l.there = l.Header()["Content-Length"]
+	}
+}
+
+// So it is in classes of all modes.
+func TestEarlyHeaderIsCopiedInAllModes(t *testing.T) {
+	up := backend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusEarlyHints)
+	}))
+	for _, mode := range []config.Mode{config.Request, config.Stream, config.Connection} {
+		w := start(t, up, func(c *Config, _ *goodput.Config) { c.Mode = mode })
+		seen := &lengths{ResponseRecorder: httptest.NewRecorder()}
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.ProtoMajor = 2
+		w.proxy.ServeHTTP(seen, r)
+		if !seen.there {
+			t.Errorf("%v: what was written before the last response is no copy", mode)
+		}
+	}
+}
 
 // Clients of HTTP/2 that reset while hints are on their way: the race detector knows whether
 // a header is read and written at once.
 func TestResetsDuringEarlyHints(t *testing.T) {
-	w := start(t, backend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	up := backend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Link", "</a.css>; rel=preload")
 		for range 200 {
 			w.WriteHeader(http.StatusEarlyHints)
 		}
-	})), nil)
+	}))
+	for _, mode := range []config.Mode{config.Request, config.Stream, config.Connection} {
+		t.Run(mode.String(), func(t *testing.T) {
+			resetDuringHints(t, start(t, up, func(c *Config, _ *goodput.Config) { c.Mode = mode }))
+		})
+	}
+}
+
+func resetDuringHints(t *testing.T, w *world) {
 	end := make(chan struct{})
 	var all sync.WaitGroup
 	for range 16 {
@@ -98,8 +130,10 @@ func TestResetsDuringEarlyHints(t *testing.T) {
 			}
 		})
 	}
-	time.Sleep(long(t, time.Second))
+	time.Sleep(long(t, time.Second/3))
 	close(end)
 	all.Wait()
-	w.settle("idle", idle)
+	if w.lim != nil {
+		w.settle("idle", idle)
+	}
 }

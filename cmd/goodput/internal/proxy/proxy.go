@@ -89,7 +89,6 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			p.refuse(w, r, "bad_host", "goodput: the host is malformed", http.StatusBadRequest)
 			return
 		}
-		w = &early{w}
 	}
 	if r.Method == http.MethodConnect {
 		// A tunnel to a host of the client's choice is another product.
@@ -117,6 +116,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if c == nil {
 		p.refuse(w, r, "ambiguous_path", "goodput: the path is ambiguous: write it without dot segments, empty ones, semicolons and backslashes", http.StatusBadRequest)
 		return
+	}
+	if r.ProtoMajor == 2 && c.lim == nil {
+		w = &early{w}
 	}
 	c.door.ServeHTTP(w, p.asks(r))
 }

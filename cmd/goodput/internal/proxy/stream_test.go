@@ -155,6 +155,7 @@ func TestStreamLimits(t *testing.T) {
 			if got := w.proxy.Traffic()[0]; got.CutIdle != c.want.CutIdle || got.CutTotal != c.want.CutTotal {
 				t.Errorf("%+v, want %+v", got, c.want)
 			}
+			w.ended(goodput.Completed, 2) // they began in time, and the limit was ours
 		})
 	}
 }
@@ -179,6 +180,7 @@ func TestSilenceBeforeTheHeaderIs504(t *testing.T) {
 				}
 			}
 		})
+		w.ended(goodput.Failed, 4)
 	})
 }
 
@@ -208,6 +210,7 @@ func TestClientThatDoesNotReadIsIdle(t *testing.T) {
 			}
 		}
 		w.eventually("both were cut", func() bool { return w.proxy.Traffic()[0].CutIdle == 2 })
+		w.ended(goodput.Completed, 2)
 	})
 }
 
