@@ -353,6 +353,47 @@ func TestEndedServiceIsAfterTheWait(t *testing.T) {
 	})
 }
 
+// A lateBody comes some time after its header.
+type lateBody struct {
+	io.Reader
+	after time.Duration
+}
+
+func (b *lateBody) Read(p []byte) (int, error) {
+	time.Sleep(b.after)
+	b.after = 0
+	return b.Reader.Read(p)
+}
+
+// A body that is read before the slot is neither wait nor service: it is of the total alone.
+func TestEndedOfABodyThatWasReadBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const ms = time.Millisecond
+		told := newLedger()
+		lim := goodput.New(goodput.Config{Limit: limit.Fixed(1), Depth: 2})
+		s := &Server{Limiter: one(lim), Ended: told.ended, Deadline: time.Minute, Next: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			time.Sleep(3 * ms)
+			w.WriteHeader(http.StatusOK)
+			time.Sleep(4 * ms)
+		})}
+		for i, wait := range []time.Duration{20 * ms, 0} {
+			slot, err := lim.Acquire(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.AfterFunc(10*ms+wait, slot.Release)
+			if wait == 0 {
+				slot.Release()
+			}
+			r := httptest.NewRequest(http.MethodPost, "/", &lateBody{strings.NewReader("x"), 10 * ms})
+			s.ServeHTTP(interruptible{httptest.NewRecorder()}, r)
+			if e := told.all[i]; e.Waited != wait || e.Service != 3*ms || e.Held != 7*ms || e.Total != 17*ms+wait {
+				t.Errorf("waited %v, service %v, held %v, total %v; want %v, 3ms, 7ms, %v", e.Waited, e.Service, e.Held, e.Total, wait, 17*ms+wait)
+			}
+		}
+	})
+}
+
 // The status of a call is told, from trailers, from a header alone, and of a refusal of ours.
 func TestEndedOfACall(t *testing.T) {
 	told := newLedger()
