@@ -132,14 +132,18 @@ func (p *goodputParser) parse(line []byte, r *row) (string, error) {
 	if len(v[ownPath]) > 0 {
 		r.path, _ = targetPath(v[ownPath])
 	}
+	outcome := v[ownOutcome]
+	if len(outcome) == 0 && len(r.class) > 0 && len(v[ownReason]) > 0 {
+		outcome = []byte("rejected") // before its limiter was asked
+	}
 	switch {
-	case len(r.class) == 0 && len(v[ownOutcome]) == 0:
+	case len(r.class) == 0 && len(outcome) == 0:
 		r.Verdict = Skip
 		return whyOtherClass, nil
-	case len(v[ownOutcome]) == 0:
+	case len(outcome) == 0:
 		r.Outcome, r.Service = Stream, Absent // of a class of connections: it is not limited
 		return r.end("", false, whyStream)
-	case !r.ended(v[ownOutcome]):
+	case !r.ended(outcome):
 		return r.bad(whyGoodput)
 	case p.only != "" && p.only != string(r.class):
 		r.Verdict = Skip
@@ -147,7 +151,7 @@ func (p *goodputParser) parse(line []byte, r *row) (string, error) {
 	case string(v[ownExempt]) == "true":
 		r.Verdict = Skip
 		return whyProbe, nil
-	case !started(v[ownOutcome]):
+	case !started(outcome):
 		switch string(v[ownReason]) {
 		case "too_large", "slow_body", "bad_body": // whatever the policy of its limiter
 			r.Outcome = Failed

@@ -91,6 +91,8 @@ func TestOwnAccessLog(t *testing.T) {
 		strings.NewReplacer(`completed`, `rejected","reason":"queue_full`, `"held_seconds":0.0498,`, ``, `746123`, `746124`).Replace(goodputLine("")),
 		strings.NewReplacer(`completed`, `rejected","reason":"slow_body`, `"held_seconds":0.0498,`, ``, `746123`, `746125`).Replace(goodputLine("")),
 		strings.NewReplacer(`,"outcome":"completed"`, ``, `746123`, `746126`).Replace(goodputLine("")),
+		strings.NewReplacer(`"outcome":"completed"`, `"reason":"too_large"`, `"held_seconds":0.0498,`, ``, `746123`, `746128`).Replace(goodputLine("")),
+		strings.NewReplacer(`"outcome":"completed"`, `"reason":"unavailable"`, `"held_seconds":0.0498,`, ``, `746123`, `746129`).Replace(goodputLine(`,"tenant":"\u009b\u202ea"`)),
 		strings.NewReplacer(`746123`, `746127`).Replace(goodputLine(`,"exempt":true`)),
 		strings.NewReplacer(`search`, ``, `completed`, ``).Replace(goodputLine(`,"reason":"connect"`)),
 	}
@@ -107,6 +109,8 @@ func TestOwnAccessLog(t *testing.T) {
 		`746124000 -1ns 1ms 51ms -1ns "" 1 0  rejected`,
 		`746125000 -1ns 1ms 51ms -1ns "" 1 0  failed`,
 		`746126000 -1ns 1ms 51ms -1ns "" 1 0  stream`,
+		`746128000 -1ns 1ms 51ms -1ns "" 1 0  failed`,
+		`746129000 -1ns 1ms 51ms -1ns "\u009b\u202ea" 1 0  rejected`,
 	}; !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}

@@ -10,12 +10,14 @@ import (
 	"math"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/goodput/goodput"
@@ -116,7 +118,7 @@ type line struct {
 	Service  float64     `json:"service_seconds,omitempty"` // from the slot to the header of the answer
 	Held     float64     `json:"held_seconds,omitempty"`    // from the slot to its end
 	Duration float64     `json:"duration_seconds"`          // from the arrival to the end
-	Outcome  string      `json:"outcome,omitempty"`         // none: not limited
+	Outcome  string      `json:"outcome,omitempty"`         // none: no limiter was asked
 	Reason   string      `json:"reason,omitempty"`          // why it did not start
 	Budget   float64     `json:"budget_seconds,omitempty"`  // how long its caller waits, at its arrival
 	Tenant   string      `json:"tenant,omitempty"`
@@ -136,6 +138,8 @@ type pencil struct {
 	line line
 	text bytes.Buffer
 	json *json.Encoder
+
+	escaped []byte // see plain
 }
 
 var pencils = sync.Pool{New: func() any {
@@ -144,6 +148,26 @@ var pencils = sync.Pool{New: func() any {
 	p.json.SetEscapeHTML(false)
 	return p
 }}
+
+// plain is the line with nothing in it that moves a terminal or turns its text around: what JSON
+// leaves as it is beyond ASCII, and DEL, is escaped. All of it is in strings.
+func (p *pencil) plain() []byte {
+	b := p.text.Bytes()
+	if !slices.ContainsFunc(b, func(c byte) bool { return c >= 0x7f }) {
+		return b
+	}
+	p.escaped = p.escaped[:0]
+	for len(b) > 0 {
+		c, n := utf8.DecodeRune(b)
+		if c == 0x7f || unicode.In(c, unicode.Cc, unicode.Bidi_Control) && c > 0x7f {
+			p.escaped = fmt.Appendf(p.escaped, `\u%04x`, c)
+		} else {
+			p.escaped = append(p.escaped, b[:n]...)
+		}
+		b = b[n:]
+	}
+	return p.escaped
+}
 
 // A Where is what the proxy knows of a request beside its end.
 type Where struct{ Class, Remote, Upstream string }
@@ -159,7 +183,7 @@ func (a *Access) Add(r *http.Request, e *goodputhttp.Ended, where Where) {
 	if err := p.json.Encode(&p.line); err != nil {
 		panic("record: a line that is no JSON: " + err.Error()) // it has strings and finite numbers
 	}
-	a.put(p.text.Bytes())
+	a.put(p.plain())
 	p.line = line{}
 	pencils.Put(p)
 }
@@ -192,7 +216,7 @@ func (l *line) set(r *http.Request, e *goodputhttp.Ended, where Where) {
 		Exempt: e.Exempt, Upgraded: e.Upgraded, Observed: e.Observed, Would: e.WouldRefuse,
 		GRPC: grpcStatus(e.GRPC), Trace: traceID(r.Header),
 	}
-	if e.Limiter != nil {
+	if e.Offered { // else no limiter has counted it
 		l.Outcome = e.Outcome.String()
 	}
 	if e.Outcome == goodput.Cancelled || e.Outcome == goodput.Abandoned {

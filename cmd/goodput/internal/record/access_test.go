@@ -68,6 +68,11 @@ func TestAccessLine(t *testing.T) {
 	if got, l := written(t, false, r, refused, where); l.Outcome != "rejected" || l.Reason != "queue_full" || l.Status != 503 || strings.Contains(got, "held") {
 		t.Error(got)
 	}
+	// What never came to a limiter is in none of its numbers, and so has no outcome.
+	large := &goodputhttp.Ended{Limiter: lim, Outcome: goodput.Rejected, Reason: "too_large", Arrival: time.Unix(0, 0), Status: 413}
+	if got, l := written(t, false, r, large, where); l.Outcome != "" || l.Reason != "too_large" || l.Status != 413 || l.Limiter != "search" {
+		t.Error(got)
+	}
 	left := &goodputhttp.Ended{Limiter: lim, Offered: true, Outcome: goodput.Cancelled, Reason: "client", Arrival: time.Unix(0, 0)}
 	if got, l := written(t, false, r, left, where); l.Status != 499 {
 		t.Error(got)
@@ -82,6 +87,7 @@ func TestAccessLine(t *testing.T) {
 func FuzzAccess(f *testing.F) {
 	f.Add("/x\n{\"outcome\":\"completed\"}", "a\"b", "\xff\xfe\u2028", "GET\x00", "00-x")
 	f.Add("/"+strings.Repeat("é", 5000), "\r\n", "", "PO\tST", strings.Repeat("0", 60))
+	f.Add("/\u009b2J", "\u202eh\u2066\u2069", "\u0085t\x7f\u200e\u061c é", "GET", "")
 	f.Add("/", "h", "t", "GET", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 	log, _ := silent()
 	a := newAccess("-", true, log)
@@ -103,14 +109,39 @@ func FuzzAccess(f *testing.F) {
 		if err := json.Unmarshal([]byte(text), &l); err != nil || l.Outcome != "completed" || l.Limiter != "c" {
 			t.Fatalf("%v: %q", err, text)
 		}
-		if strings.ContainsFunc(text[:len(text)-1], func(c rune) bool { return c < ' ' }) {
+		if strings.ContainsFunc(text[:len(text)-1], moves) {
 			t.Fatalf("a control character in %q", text)
+		}
+		// It says what was sent, but for what is no text, and what is cut off.
+		if sent := strings.ToValidUTF8(tenant, ""); sent == tenant && len(tenant) <= maxWord && l.Tenant != tenant {
+			t.Fatalf("%q is %q in the line", tenant, l.Tenant)
 		}
 		// A byte is at most six (\u0000) or, invalid, one of three.
 		if len(l.Path) > 3*maxPath || len(l.Tenant) > 3*maxWord {
 			t.Fatalf("a path of %d bytes, a tenant of %d", len(l.Path), len(l.Tenant))
 		}
 	})
+}
+
+// moves reports whether a terminal does something with c but to show it.
+func moves(c rune) bool {
+	return c < ' ' || c >= 0x7f && c < 0xa0 || c == 0x61c || c == 0x200e || c == 0x200f || c >= 0x202a && c <= 0x202e || c >= 0x2066 && c <= 0x2069
+}
+
+// What would move the terminal of whoever reads a log is escaped, and a reader of JSON has it.
+func TestAccessMovesNoTerminal(t *testing.T) {
+	const name = "é\u009b31m\u202ex\u2069\x7fы\u200f"
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.Host = name
+	e := ended(time.Unix(1, 0))
+	e.Work.Tenant = name
+	got, l := written(t, false, r, e, Where{Class: "c", Remote: name})
+	if l.Tenant != name || l.Host != name || l.Remote != name {
+		t.Errorf("read back: %+q", []string{l.Tenant, l.Host, l.Remote})
+	}
+	if want := `"é\u009b31m\u202ex\u2069\u007fы\u200f"`; strings.Count(got, want) != 3 || strings.ContainsFunc(got[:len(got)-1], moves) {
+		t.Errorf("got %s, want %s", got, want)
+	}
 }
 
 // A disk that takes nothing costs no request anything: beyond the buffer lines are dropped and
