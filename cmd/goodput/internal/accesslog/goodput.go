@@ -132,10 +132,7 @@ func (p *goodputParser) parse(line []byte, r *row) (string, error) {
 	if len(v[ownPath]) > 0 {
 		r.path, _ = targetPath(v[ownPath])
 	}
-	outcome := v[ownOutcome]
-	if len(outcome) == 0 && len(r.class) > 0 && len(v[ownReason]) > 0 {
-		outcome = []byte("rejected") // before its limiter was asked
-	}
+	outcome := p.outcome()
 	switch {
 	case len(r.class) == 0 && len(outcome) == 0:
 		r.Verdict = Skip
@@ -164,6 +161,16 @@ func (p *goodputParser) parse(line []byte, r *row) (string, error) {
 	}
 	r.sample(max(r.Service, 0)) // shorter than a microsecond, and so not there
 	return r.end("", true, "")
+}
+
+// outcome is that of a line: what has none and was turned away all the same, before its limiter
+// was asked, was rejected.
+func (p *goodputParser) outcome() []byte {
+	v := p.fields.values
+	if len(v[ownOutcome]) == 0 && len(v[ownClass]) > 0 && len(v[ownReason]) > 0 {
+		return []byte("rejected")
+	}
+	return v[ownOutcome]
 }
 
 // counts reads a cost, which is 1 if it is not there, and a size, which is 0 then.
