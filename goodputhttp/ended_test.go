@@ -391,6 +391,13 @@ func TestEndedOfABodyThatWasReadBefore(t *testing.T) {
 				t.Errorf("waited %v, service %v, held %v, total %v; want %v, 3ms, 7ms, %v", e.Waited, e.Service, e.Held, e.Total, wait, 17*ms+wait)
 			}
 		}
+		s.Deadline = 0
+		for range 300 { // most are not timed without a deadline
+			s.ServeHTTP(interruptible{httptest.NewRecorder()}, httptest.NewRequest(http.MethodPost, "/", &lateBody{strings.NewReader("x"), 10 * ms}))
+			if e := told.all[len(told.all)-1]; e.Waited != 0 || e.Service != 3*ms || e.Held != 7*ms || e.Total != 17*ms {
+				t.Fatalf("without a deadline: waited %v, service %v, held %v, total %v; want 0, 3ms, 7ms, 17ms", e.Waited, e.Service, e.Held, e.Total)
+			}
+		}
 	})
 }
 
