@@ -322,7 +322,7 @@ func TestEndedOfAnObserver(t *testing.T) {
 	}
 }
 
-// The service is what follows the wait, of a request that is timed and of one that is not.
+// The service is what follows the wait, with a deadline and without.
 func TestEndedServiceIsAfterTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, deadline := range []time.Duration{0, time.Minute} {
@@ -343,7 +343,7 @@ func TestEndedServiceIsAfterTheWait(t *testing.T) {
 			if e := told.all[0]; e.Waited != 20*ms || e.Service != 3*ms || e.Held != 7*ms || e.Total != 27*ms {
 				t.Errorf("deadline %v: waited %v, service %v, held %v, total %v; want 20ms, 3ms, 7ms, 27ms", deadline, e.Waited, e.Service, e.Held, e.Total)
 			}
-			for range 300 { // most are not timed without a deadline
+			for range 300 {
 				s.ServeHTTP(httptest.NewRecorder(), request())
 				if e := told.all[len(told.all)-1]; e.Waited != 0 || e.Service != 3*ms || e.Held != 7*ms || e.Total != 7*ms {
 					t.Fatalf("deadline %v: waited %v, service %v, held %v, total %v; want 0, 3ms, 7ms, 7ms", deadline, e.Waited, e.Service, e.Held, e.Total)
@@ -391,11 +391,17 @@ func TestEndedOfABodyThatWasReadBefore(t *testing.T) {
 				t.Errorf("waited %v, service %v, held %v, total %v; want %v, 3ms, 7ms, %v", e.Waited, e.Service, e.Held, e.Total, wait, 17*ms+wait)
 			}
 		}
-		s.Deadline = 0
-		for range 300 { // most are not timed without a deadline
-			s.ServeHTTP(interruptible{httptest.NewRecorder()}, httptest.NewRequest(http.MethodPost, "/", &lateBody{strings.NewReader("x"), 10 * ms}))
-			if e := told.all[len(told.all)-1]; e.Waited != 0 || e.Service != 3*ms || e.Held != 7*ms || e.Total != 17*ms {
-				t.Fatalf("without a deadline: waited %v, service %v, held %v, total %v; want 0, 3ms, 7ms, 17ms", e.Waited, e.Service, e.Held, e.Total)
+		const us = time.Microsecond
+		s.Deadline, s.Next = 0, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(7 * us) })
+		for i := range 6000 { // so many in 0.1 s that most are not timed
+			r, before := request(), time.Duration(0)
+			if i%2 == 0 {
+				before = 10 * us
+				r = httptest.NewRequest(http.MethodPost, "/", &lateBody{strings.NewReader("x"), before})
+			}
+			s.ServeHTTP(interruptible{httptest.NewRecorder()}, r)
+			if e := told.all[len(told.all)-1]; e.Waited != 0 || e.Service != 7*us || e.Held != 7*us || e.Total != 7*us+before {
+				t.Fatalf("without a deadline, a body for %v: waited %v, service %v, held %v, total %v; want 0, 7µs, 7µs, %v", before, e.Waited, e.Service, e.Held, e.Total, 7*us+before)
 			}
 		}
 	})
