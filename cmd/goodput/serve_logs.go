@@ -6,6 +6,8 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"path/filepath"
+	"strconv"
 
 	"github.com/goodput/goodput/cmd/goodput/internal/flags"
 	"github.com/goodput/goodput/cmd/goodput/internal/metrics"
@@ -30,12 +32,37 @@ func (c *serveCmd) validateLogs() error {
 		return errors.New("--access-log-query needs --access-log, which says where the lines go")
 	case c.Record == "-":
 		return errors.New("--record -: a record is kept in several files, the oldest of which is deleted: give the name of the first")
-	case c.Record != "" && c.Record == c.AccessLog:
-		return fmt.Errorf("--record and --access-log are both %s: they are two files", c.Record)
+	case c.Record != "" && c.partOfRecord(c.AccessLog):
+		return fmt.Errorf("--access-log %s is a file of --record %s, which has that and %s.1 to .%d: they are two", c.AccessLog, c.Record, c.Record, record.Files-1)
 	case c.RecordSize < leastRecord:
 		return fmt.Errorf("--record-size is less than 1MiB: it is that of all %d files of a record together", record.Files)
 	}
 	return nil
+}
+
+// partOfRecord reports whether path is, however it is written, one of the files of --record.
+func (c *serveCmd) partOfRecord(path string) bool {
+	if path == "" || path == "-" {
+		return false
+	}
+	here, err := filepath.Abs(path)
+	if err != nil {
+		return false
+	}
+	there, err := filepath.Abs(c.Record)
+	if err != nil {
+		return false
+	}
+	for i := range record.Files {
+		part := there
+		if i > 0 {
+			part += "." + strconv.Itoa(i)
+		}
+		if part == here {
+			return true
+		}
+	}
+	return false
 }
 
 // openLogs opens what the flags ask for.

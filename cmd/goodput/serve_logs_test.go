@@ -388,7 +388,8 @@ func TestLogsRefused(t *testing.T) {
 		"--record /x/y/trace": "--record: cannot write /x/y/trace: no such file or directory",
 		"--record-size 1KiB":  "--record-size is less than 1MiB",
 		"--access-log-query":  "--access-log-query needs --access-log",
-		"--record " + dir + "/a --access-log " + dir + "/a": "are two files",
+		"--record " + dir + "/a --access-log " + dir + "/a":        "is a file of --record",
+		"--record " + dir + "/a --access-log " + dir + "/b/../a.1": "is a file of --record",
 	} {
 		words := append(strings.Fields("serve --upstream http://127.0.0.1:1 --listen 127.0.0.1:0 --admin off"), strings.Fields(args)...)
 		code, _, errs := execute(t, nil, words...)

@@ -1,9 +1,11 @@
 package record
 
 import (
+	"io"
 	"io/fs"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -55,10 +57,8 @@ func (f *rotated) next() error {
 			return err
 		}
 		defer done()
-		for i := Files - 1; i > 0; i-- {
-			if err := os.Rename(f.name(i-1), f.name(i)); err != nil && !os.IsNotExist(err) {
-				return err
-			}
+		if err := f.moveOn(); err != nil {
+			return err
 		}
 	}
 	file, err := f.create(f.path)
@@ -74,6 +74,33 @@ func (f *rotated) next() error {
 		f.file = nil
 	}
 	return err
+}
+
+// moveOn makes room at path. A file without a request in it, which is what a start that failed
+// leaves, is no reason to delete an older one: eight of those would leave nothing.
+func (f *rotated) moveOn() error {
+	if isBlank(f.path) {
+		return os.Remove(f.path)
+	}
+	for i := Files - 1; i > 0; i-- {
+		if err := os.Rename(f.name(i-1), f.name(i)); err != nil && !os.IsNotExist(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// isBlank reports whether a file of a trace has no line of a request, and none about those that
+// are missing.
+func isBlank(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, 2*maxLine))
+	head, rest, ok := strings.Cut(string(text), "\n")
+	return err == nil && ok && strings.HasPrefix(head, magic) && (rest == columns || rest == columns+end)
 }
 
 func (f *rotated) name(i int) string {

@@ -337,6 +337,40 @@ func TestTraceKeepsWhatItHasOnAFullDisk(t *testing.T) {
 	}
 }
 
+// Starts that fail cost nothing of what is there: each leaves a file without a request.
+func TestTraceOfStartsThatFail(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "trace")
+	log, _ := silent()
+	first, err := OpenTrace(path, 1<<20, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Add(ended(time.UnixMicro(1)))
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	was, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 * Files {
+		tr, err := OpenTrace(path, 1<<20, log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%2 == 0 { // else as if it had been killed
+			if err := tr.Close(); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		tr.out.file.Close()
+	}
+	if is, err := os.ReadFile(path + ".1"); err != nil || string(is) != string(was) {
+		t.Errorf("the first one is %q, %v", is, err)
+	}
+}
+
 // full is a file on a disk that is full.
 type full struct{ handle }
 
