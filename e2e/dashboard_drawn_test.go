@@ -162,12 +162,12 @@ func drawnAs(p *tab) {
 	}
 }
 
-// gap checks that the band is between what was offered and goodput, and nowhere else: halfway between
+// gap checks what is drawn beside lines: the level that matters, and that the band is between what was offered and goodput, and nowhere else: halfway between
 // the last two points a pixel above goodput has its colour, and one below has none. So do those of the
 // demo.
 func gap(p *tab) {
 	p.t.Helper()
-	got := eval[map[string][]bool](p, `Object.fromEntries([["#flow", [250, 550], [150, 650]], ["#demo-chart", [62], [50, 67]]].map(([host, inside, outside]) => {
+	got := eval[map[string][]bool](p, `Object.fromEntries([["#flow", [250, 550], [150, 650], []], ["#demo-chart", [62], [50, 67], [64]]].map(([host, inside, outside, marks]) => {
 		const { u } = plots.findLast(x => document.querySelector(host).contains(x.u.root)), x = u.data[0];
 		const { width, height } = u.ctx.canvas;
 		const pen = Object.assign(document.createElement("canvas"), { width, height }).getContext("2d", { willReadFrequently: true });
@@ -181,7 +181,15 @@ func gap(p *tab) {
 			const at = u.valToPos((x.at(-1) + 3 * x.at(-2)) / 4, "x", true), top = u.valToPos(y, "y", true);
 			return [0, 1, 2, 3].some(d => pixel(at, top + d) === want);
 		};
-		return [host, [...inside.map(near), ...outside.map(y => !near(y))]];
+		// A level is drawn beside its line of the legend: over at least a tenth of the width, in its grey.
+		const grey = [1, 3, 5].map(i => parseInt(getComputedStyle(document.documentElement).getPropertyValue("--muted").trim().slice(i, i + 2), 16));
+		const level = (y) => [-1, 0, 1].some(d => {
+			const row = pen.getImageData(u.bbox.left, Math.round(u.valToPos(y, "y", true)) + d, u.bbox.width, 1).data;
+			let n = 0;
+			for (let i = 0; i < row.length; i += 4) if (row[i + 3] > 128 && grey.every((g, k) => Math.abs(row[i + k] - g) < 24)) n++;
+			return n > u.bbox.width / 10;
+		});
+		return [host, [...inside.map(near), ...outside.map(y => !near(y)), ...marks.map(level), !level(40)]];
 	}))`)
 	for host, all := range got {
 		for i, ok := range all {
