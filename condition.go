@@ -16,7 +16,7 @@ const (
 	ConditionBoundary                     // every slot is busy, and nobody waits
 	ConditionBurst                        // somebody waits, which no standing overload is why
 	ConditionSaturated                    // more is offered than can be served: the queue is short, and the rest is refused at once
-	ConditionSlowed                       // a unit is held for longer than it was, and no more work is why: what it depends on has slowed
+	ConditionSlowed                       // a unit is held for longer than it was, and no more work is why: what it depends on has slowed, or the requests are others
 	ConditionSearching                    // every slot is busy, and the law does not know yet whether there may be more
 	ConditionUnreachable                  // the service alone takes longer than the objective, and somebody waits
 	ConditionAllowance                    // slots are free, and the allowance is used up
@@ -156,18 +156,31 @@ func (s *Stats) waitingWords() string {
 	return fmt.Sprintf("%d wait where %d may", s.WaitingCost, s.Depth)
 }
 
-// slowedState says since what, and what that costs: so many slots serve so much less.
+// slowedWhy is what may be why a unit is held for longer: a limiter sees that it is, and not what
+// it does meanwhile.
+const slowedWhy = "what it depends on has slowed, or the requests are others than they were, which sizes would tell apart"
+
+// moreOffered is from where on more is said to be offered than before: the rate that is
+// offered is known to about a tenth. See offFloor of package admission.
+const moreOffered = 1.1
+
+// slowedState says since what, and what that costs: so much less is completed, where somebody waits.
+// It gives no rate that was not measured.
 func (s *Stats) slowedState() string {
 	now := time.Duration(s.SlowedBy * float64(s.Baseline))
-	text := fmt.Sprintf("slowed: a unit is held %.2gx as long (%v) as over the last minutes (%v): what it depends on has slowed", s.SlowedBy, brief(now), brief(s.Baseline))
 	if s.Baseline <= 0 || now <= 0 {
-		return "slowed: units are held for longer than over the last minutes: what it depends on has slowed"
+		return "slowed: units are held for longer than over the last minutes: " + slowedWhy
 	}
-	if rate := func(held time.Duration) string { return perSecond(float64(s.Limit) / held.Seconds()) }; s.Waiting > 0 || s.Overload {
-		text += fmt.Sprintf("; %d slots complete %s/s where it was %s/s, and the queue grows though no more is offered: %d wait, %s/s come",
-			s.Limit, rate(now), rate(s.Baseline), s.WaitingCost, perSecond(s.Demand))
+	text := fmt.Sprintf("slowed: a unit is held %.2gx as long (%v) as over the last minutes (%v): %s", s.SlowedBy, brief(now), brief(s.Baseline), slowedWhy)
+	if s.Waiting == 0 && !s.Overload || s.OfferedBefore <= 0 || s.CompletedBefore <= 0 {
+		return text
 	}
-	return text
+	more := "no more is offered"
+	if s.Demand > moreOffered*s.OfferedBefore {
+		more = "more is offered as well"
+	}
+	return text + fmt.Sprintf("; %s/s complete where %s/s did, %d wait, and %s: %s/s come where %s/s did",
+		perSecond(s.CompletedNow), perSecond(s.CompletedBefore), s.WaitingCost, more, perSecond(s.Demand), perSecond(s.OfferedBefore))
 }
 
 // brief is a duration to three figures.

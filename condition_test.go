@@ -30,6 +30,10 @@ func TestConditions(t *testing.T) {
 		change(&s)
 		return s
 	}
+	slow := func(s *Stats) {
+		s.Slowed, s.SlowedBy, s.Baseline, s.Overload, s.Waiting, s.WaitingCost = true, 3.1, 50*time.Millisecond, true, 7, 7
+		s.OfferedBefore, s.CompletedBefore, s.CompletedNow = 60, 58, 26
+	}
 	for _, c := range []struct {
 		s    Stats
 		want Condition
@@ -46,12 +50,19 @@ func TestConditions(t *testing.T) {
 		{with(func(s *Stats) { s.Derivation, s.InUse, s.Running, s.Load = metered, 1, 1, 3 }), ConditionAllowance, "the allowance is used up as it comes, 10/s: 3 of 4 slots are free, and what comes beyond it is refused at once"},
 		{with(func(s *Stats) { s.LimitSearch = true }), ConditionSearching, "searching for the capacity: all of 4 slots are busy, and there may be more"},
 		{with(func(s *Stats) { s.Derivation, s.Waiting = out, 1 }), ConditionUnreachable, "unreachable: the service alone takes 430ms at the p99, longer than the objective of 400ms; the queue only keeps the slots busy"},
-		{with(func(s *Stats) { s.Slowed, s.SlowedBy, s.Baseline = true, 3.1, 50*time.Millisecond }), ConditionSlowed, "slowed: a unit is held 3.1x as long (155ms) as over the last minutes (50ms): what it depends on has slowed"},
+		{with(func(s *Stats) { s.Slowed, s.SlowedBy, s.Baseline = true, 3.1, 50*time.Millisecond }), ConditionSlowed, "slowed: a unit is held 3.1x as long (155ms) as over the last minutes (50ms): what it depends on has slowed, or the requests are others than they were, which sizes would tell apart"},
+		{with(func(s *Stats) { s.Slowed = true }), ConditionSlowed, "slowed: units are held for longer than over the last minutes: what it depends on has slowed, or the requests are others than they were, which sizes would tell apart"},
 		{
-			with(func(s *Stats) {
-				s.Slowed, s.SlowedBy, s.Baseline, s.Overload, s.Waiting, s.WaitingCost, s.Demand = true, 3.1, 50*time.Millisecond, true, 7, 7, 60
-			}), ConditionSlowed,
-			"slowed: a unit is held 3.1x as long (155ms) as over the last minutes (50ms): what it depends on has slowed; 4 slots complete 25.8/s where it was 80/s, and the queue grows though no more is offered: 7 wait, 60/s come",
+			with(func(s *Stats) { slow(s); s.Demand = 62 }), ConditionSlowed,
+			"slowed: a unit is held 3.1x as long (155ms) as over the last minutes (50ms): what it depends on has slowed, or the requests are others than they were, which sizes would tell apart; 26/s complete where 58/s did, 7 wait, and no more is offered: 62/s come where 60/s did",
+		},
+		{
+			with(func(s *Stats) { slow(s); s.Demand = 110 }), ConditionSlowed,
+			"slowed: a unit is held 3.1x as long (155ms) as over the last minutes (50ms): what it depends on has slowed, or the requests are others than they were, which sizes would tell apart; 26/s complete where 58/s did, 7 wait, and more is offered as well: 110/s come where 60/s did",
+		},
+		{ // what it was is not known: no rate is made up
+			with(func(s *Stats) { slow(s); s.OfferedBefore, s.CompletedBefore = 0, 0 }), ConditionSlowed,
+			"slowed: a unit is held 3.1x as long (155ms) as over the last minutes (50ms): what it depends on has slowed, or the requests are others than they were, which sizes would tell apart",
 		},
 		{with(func(s *Stats) { s.Observe, s.InUse, s.Slowed = true, 9, true }), ConditionObserving, "observing: 9 in use where 4 may be, nothing is refused"},
 		{with(func(s *Stats) { s.Limit, s.Waiting = 0, 2 }), ConditionPaused, "paused: the limit is 0; 4 run and 2 wait"},

@@ -21,6 +21,13 @@ func explainDepth(f *facts, s *Stats) {
 	f.also("%d in force, what keeps %s at load %.3g; more would only add latency", s.Depth, busy, s.Load)
 }
 
+// busier reports whether more is offered than over the last minutes, and no less completed: by a quarter,
+// as package admission has it where it looks for what has slowed.
+func (s *Stats) busier() bool {
+	const by = 1.25
+	return s.OfferedBefore > 0 && s.Demand >= by*s.OfferedBefore && by*s.CompletedNow >= s.CompletedBefore
+}
+
 // explainHeld says for how long a unit is held beside the last minutes, and which part of that is not the
 // service's own: that is nothing until a dependency has been marked.
 func explainHeld(f *facts, s *Stats) {
@@ -32,12 +39,16 @@ func explainHeld(f *facts, s *Stats) {
 		}
 		f.also(format, of...)
 	}
-	if s.Baseline > 0 {
+	switch {
+	case s.Baseline > 0 && s.SlowedBy > 0:
 		now := time.Duration(s.SlowedBy * float64(s.Baseline))
 		verdict := "as is usual"
 		switch {
 		case s.Slowed:
-			verdict = "what it depends on has slowed, and neither more load nor a higher limit nor larger sizes are why"
+			verdict = slowedWhy + "; neither more load nor a higher limit nor larger sizes are why"
+		case s.SlowedBy > 1.25 && s.busier():
+			verdict = fmt.Sprintf("%s/s come where %s/s did, and it answers slower: the limit may be above what the resource does at once, and work queues behind it",
+				perSecond(s.Demand), perSecond(s.OfferedBefore))
 		case s.SlowedBy > 1.25 || s.SlowedBy < 0.8:
 			verdict = "which is not called slow: it has not lasted, or the load, the limit or the sizes are why"
 		}
@@ -45,6 +56,8 @@ func explainHeld(f *facts, s *Stats) {
 			verdict = "faster than usual"
 		}
 		say("a unit is held for %v now, and was for %v over the last minutes, %.2fx: %s", brief(now), brief(s.Baseline), s.SlowedBy, verdict)
+	case s.Baseline > 0:
+		say("a unit was held for %v over the last minutes that anything ran", brief(s.Baseline))
 	}
 	if hold := s.Derivation.Mean; s.Elsewhere >= 0.001 && hold > 0 {
 		away := time.Duration(s.Elsewhere * float64(hold))

@@ -11,6 +11,7 @@ type noticed struct {
 	floor time.Duration // since when the limit has been too low at its minimum; Never while it is not
 	slow  slowed
 	at    time.Duration // up to when
+	heard time.Duration // when something last ended
 }
 
 // notice looks at a window of measurements, of which b has what ended.
@@ -27,12 +28,24 @@ func (c *Core) notice(b *Batch) {
 		s.quit()
 		return
 	}
+	if b.ended.n > 0 {
+		// Not so where what ends now was held all the time: that is as slow as can be.
+		if c.now-c.noticed.heard > quietFor && b.ended.costSeconds < quietFor.Seconds() {
+			s.quit()
+			s.recent = span{}
+		}
+		c.noticed.heard = c.now
+	}
 	c.floors()
 	s.add(b, sec, c.load.rate, float64(c.limit))
 	if s.block.ended.n >= blockEnds && s.block.seconds >= blockTime.Seconds() {
 		s.close(c.service.sizes.use != SizeIgnored)
 	}
 }
+
+// quiet reports whether nothing runs and nothing has ended for so long that nothing can be said
+// of how it is now.
+func (c *Core) quiet() bool { return c.running == 0 && c.now-c.noticed.heard > quietFor }
 
 // A limit at its minimum serves the least that it may, whatever is asked for. That is right
 // while the resource can do no more, and wrong where the law has been misled: so it is shown

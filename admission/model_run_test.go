@@ -434,6 +434,7 @@ func (d *duel) compare() error {
 	want.MaxItems, want.MaxBytes, want.Derivation = d.model.cfg.MaxItems, d.model.cfg.MaxBytes, got.Derivation
 	want.Stood = got.Stood
 	want.LimitFloored, want.Baseline, want.Slowed, want.SlowedBy = got.LimitFloored, got.Baseline, got.Slowed, got.SlowedBy
+	want.OfferedBefore, want.CompletedBefore, want.CompletedNow = got.OfferedBefore, got.CompletedBefore, got.CompletedNow
 	want.ShedPriority, want.ShedCohort = got.ShedPriority, got.ShedCohort
 	want.ShedOffered, want.ShedServed = got.ShedOffered, got.ShedServed
 	want.Tenants.Active, want.Tenants.Over, want.Tenants.Level = got.Tenants.Active, got.Tenants.Over, got.Tenants.Level

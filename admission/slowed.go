@@ -6,9 +6,10 @@ import (
 )
 
 // A slowed tells whether what the work depends on has become slower: the same slots then
-// complete less, the queue grows, and no more is offered than before. Who is called at night
-// needs to know that it is this and not more traffic. It is for people: nothing is decided
-// by it.
+// complete less, and the queue grows though no more is offered than before. Who is called at
+// night needs to know that it is this and not more traffic. It is for people: nothing is
+// decided by it. That a fifth of the requests have become ten times as long looks the same from
+// here, unless they say their sizes: so whoever puts it in words names both.
 //
 // What is compared is for how long a unit of cost is held, of a block of ends with the
 // last minutes. A block is long enough to mean something, blockEnds and blockTime at the
@@ -24,6 +25,10 @@ import (
 //     servers is gone, such a limit falls to what it can within a second or two, and no unit is held for
 //     longer: that is not this, and Stats.LimitWhy says it.
 //   - larger requests, where sizes are given and not found to say nothing: in proportion.
+//   - a queue inside a resource of fewer slots than the limit, as of ten connections behind 100
+//     slots: with twice as much offered its wait has no bound. Where busierBy times as much is
+//     offered and no less is completed, that accounts for all of it. Where less is completed,
+//     as when callers try again, it does not.
 //   - chance. The logarithm of a block mean varies from block to block, by .47 for blocks of
 //     16 of a lognormal service with a CV of 2, and that is measured as well.
 //
@@ -39,6 +44,12 @@ import (
 //
 // While the law is held, everything runs at once, and a unit may take any time because of that:
 // nothing is called slow, and nothing is learnt. Afterwards it is compared with what was before.
+//
+// Two that are slow are missed. Three times as long with three times the retries, where slots
+// were free: as much is completed as before, and it looks like load. And what becomes slower in
+// more than the time constant of the base, as threefold in 20 minutes: the base goes along.
+//
+// Where nothing runs and nothing has ended for quietFor, nothing is slow any more.
 //
 // Work that fails holds its slot too: a dependency that hangs until a timeout is slow. One
 // that fails at once is not fast: such blocks are compared and not learnt.
@@ -103,6 +114,16 @@ const (
 	// slowedUntil is that below which it is over.
 	slowedFrom  = 1.5
 	slowedUntil = 1.25
+
+	// busierBy is from where on more is offered: what changes by less in the minutes of the base
+	// is an hour's change of a day's traffic. The same factor is the room for "no less is
+	// completed": between 1 and the 1/1.5 that is left, where all slots were busy, of the least that is told.
+	busierBy = 1.25
+
+	// quietFor is a time without an end after which it is not known how anything is. A base takes
+	// 8 blocks of 16 in 5 minutes, .43 ends a second: at that rate a gap of a minute has a
+	// probability of exp(-26).
+	quietFor = time.Minute
 
 	// enough is how many standard deviations it takes, and atOnce what one block counts at
 	// the most: four blocks, so that no standstill of a second is a slow dependency. While
@@ -173,7 +194,11 @@ func (s *slowed) close(sized bool) {
 	s.recent.add(&t)
 	y := math.Log(t.hold())
 	if s.base.known() {
-		s.judge(y - math.Log(s.base.hold()) - math.Log(t.explained(&s.base.span, sized)))
+		longer := y - math.Log(s.base.hold()) - math.Log(t.explained(&s.base.span, sized))
+		if !s.is && t.busier(&s.base.span) { // callers who try again do not end it
+			longer = min(longer, 0)
+		}
+		s.judge(longer)
 	}
 	if 2*t.served.n >= t.ended.n { // else most have failed
 		s.doubted.learn(&usual{t, 1, y, y * y})
@@ -207,6 +232,19 @@ func (t *span) explained(base *span, sized bool) float64 {
 	return factor
 }
 
+// busier reports whether more is offered than in base, and no less completed.
+func (t *span) busier(base *span) bool {
+	return t.offered*base.seconds >= busierBy*base.offered*t.seconds && busierBy*t.completed() >= base.completed()
+}
+
+// completed is how much is, in units of cost per second.
+func (t *span) completed() float64 {
+	if t.seconds <= 0 {
+		return 0
+	}
+	return t.served.cost / t.seconds
+}
+
 // judge sums up how much longer a block was held, as a logarithm.
 func (s *slowed) judge(longer float64) {
 	if math.IsNaN(longer) || math.IsInf(longer, 0) { // a base of nothing
@@ -235,10 +273,17 @@ func (u *usual) spread() float64 {
 	return max(math.Sqrt(v), leastSpread)
 }
 
-// tell puts what is known in the Stats of its core.
-func (s *slowed) tell(st *Stats) {
-	st.Slowed = s.is
-	if base := s.base.hold(); s.base.known() && base > 0 {
-		st.Baseline, st.SlowedBy = seconds(base), s.recent.hold()/base
+// tell puts what is known in the Stats of its core. Of one that is quiet only the base is.
+func (s *slowed) tell(st *Stats, quiet bool) {
+	base := s.base.hold()
+	if st.Slowed = s.is && !quiet; !s.base.known() || base <= 0 {
+		return
 	}
+	st.Baseline = seconds(base)
+	if quiet || s.recent.ended.n == 0 {
+		return
+	}
+	st.SlowedBy = s.recent.hold() / base
+	st.OfferedBefore = s.base.offered / s.base.seconds
+	st.CompletedBefore, st.CompletedNow = s.base.completed(), s.recent.completed()
 }

@@ -116,7 +116,7 @@ func TestSlowedTells(t *testing.T) {
 				t.Errorf("seed %d, %s at %v/s: slow after %v, before anything was", seed, c.shape.name, c.rate, at)
 			}
 			var s Stats
-			r.slow.tell(&s)
+			r.slow.tell(&s, false)
 			if off := s.Baseline.Seconds()/0.05 - 1; math.Abs(off) > 5*2/math.Sqrt(150*c.rate) { // 5 standard errors at a CV of 2
 				t.Errorf("seed %d, %s at %v/s: the baseline is %v", seed, c.shape.name, c.rate, s.Baseline)
 			}
@@ -124,7 +124,7 @@ func TestSlowedTells(t *testing.T) {
 			if _, at := r.run(c.within); at == Never {
 				t.Errorf("seed %d, %s at %v/s: not slow after %v of %v times as long: %+v", seed, c.shape.name, c.rate, c.within, c.slower, r.slow)
 			}
-			if r.slow.tell(&s); s.Slowed && s.SlowedBy < slowedUntil {
+			if r.slow.tell(&s, false); s.Slowed && s.SlowedBy < slowedUntil {
 				t.Errorf("seed %d, %s at %v/s: slowed by %.2f", seed, c.shape.name, c.rate, s.SlowedBy)
 			}
 			r.slower = 1
@@ -142,6 +142,7 @@ func TestSlowedIsNot(t *testing.T) {
 		"a third more":             func(r *steady) { r.slower = 1.35 },
 		"three times as much load": func(r *steady) { r.rate, r.slower = 3*r.rate, 2.5 },
 		"a higher limit":           func(r *steady) { r.slots, r.slower = 3*r.slots, 3 },
+		"a queue inside":           func(r *steady) { r.rate, r.slower = 1.5*r.rate, 7 }, // the resource does less at once than the limit
 		"larger requests":          func(r *steady) { r.size, r.slower = 4*r.size, 4 },
 		"failures at once":         func(r *steady) { r.failed, r.gaveUp = 0.9, 0.001 },
 		"failures for a while": func(r *steady) {
@@ -214,7 +215,7 @@ func TestSlowedForGood(t *testing.T) {
 	r.rate = 0.001
 	r.run(8 * time.Hour)
 	var s Stats
-	if r.slow.tell(&s); s.Baseline != 0 || s.SlowedBy != 0 || s.Slowed {
+	if r.slow.tell(&s, false); s.Baseline != 0 || s.SlowedBy != 0 || s.Slowed {
 		t.Errorf("after a night: %v, %v, %v", s.Baseline, s.SlowedBy, s.Slowed)
 	}
 }
@@ -316,5 +317,81 @@ func TestNothingIsSlowWhileHeld(t *testing.T) {
 	}
 	if s := run(10*time.Second, crowded); !s.Slowed {
 		t.Error("not slowed, although it is")
+	}
+}
+
+// Callers who try again once it is slow do not end it, although as much is completed.
+func TestSlowedStaysWithRetries(t *testing.T) {
+	const seed = 40
+	r := newSteady(seed, 200, exponential.draw)
+	r.run(10 * time.Minute)
+	r.slower = 3
+	if alarms, _ := r.run(12 * time.Second); alarms != 1 {
+		t.Fatalf("seed %d: not slow: this shows nothing", seed)
+	}
+	r.retries = 1
+	if r.run(5 * time.Minute); !r.slow.is {
+		t.Errorf("seed %d: no longer slow: %+v", seed, r.slow)
+	}
+}
+
+// What has been slow is that until quietFor after the last end, unless something still runs: that may be
+// what hangs. Afterwards it has to be shown again, except by what was held all the time.
+func TestNothingIsSlowWhenQuiet(t *testing.T) {
+	const usual, slow, step = 40 * time.Millisecond, time.Second, 50 * time.Millisecond
+	var c *Core
+	var now time.Duration
+	run := func(d, hold time.Duration) Stats {
+		var b Batch
+		for end := now + d; now < end; {
+			now += step
+			b.Reset()
+			for range 24 { // 480 a second
+				c.Offer(now, Request{Deadline: Never})
+				c.Release(now, End{Cost: 1, Outcome: Completed})
+				b.Add(hold, hold, 1, 1)
+			}
+			c.Observe(now, &b)
+		}
+		return c.Stats(now)
+	}
+	begin := func() {
+		var err error
+		if c, err = New(Config{Limit: limit.Fixed(20), Objective: 300 * time.Millisecond}); err != nil {
+			t.Fatal(err)
+		}
+		now = 0
+		run(2*time.Minute, usual)
+		if s := run(10*time.Second, slow); !s.Slowed || s.SlowedBy < 10 || s.OfferedBefore < 450 || s.OfferedBefore > 500 || s.CompletedBefore < 475 || s.CompletedBefore > 485 || s.CompletedNow < 475 || s.CompletedNow > 485 {
+			t.Fatalf("slowed %v by %.1f; offered %.0f/s, completed %.0f/s, now %.0f/s", s.Slowed, s.SlowedBy, s.OfferedBefore, s.CompletedBefore, s.CompletedNow)
+		}
+	}
+	begin()
+	if s := c.Stats(now + quietFor); !s.Slowed || s.SlowedBy < 10 {
+		t.Errorf("within a minute: slowed %v by %.1f", s.Slowed, s.SlowedBy)
+	}
+	now += time.Hour
+	if s := c.Stats(now); s.Slowed || s.SlowedBy != 0 || s.CompletedNow != 0 || s.Baseline == 0 {
+		t.Errorf("after an hour: slowed %v by %.1f, %.0f/s completed, base %v", s.Slowed, s.SlowedBy, s.CompletedNow, s.Baseline)
+	}
+	if s := run(step, slow); s.Slowed {
+		t.Error("slowed with the next window")
+	}
+	if s := run(10*time.Second, slow); !s.Slowed {
+		t.Error("not slowed again, although it is")
+	}
+
+	begin()
+	c.Offer(now, Request{Deadline: Never})
+	now += time.Hour
+	if s := c.Stats(now); !s.Slowed {
+		t.Error("one has run for an hour, and nothing is slow")
+	}
+	c.Release(now, End{Cost: 1, Outcome: Completed})
+	var b Batch
+	b.Add(time.Hour, time.Hour, 1, 1)
+	c.Observe(now, &b)
+	if s := c.Stats(now); !s.Slowed {
+		t.Error("one has run for an hour, and with its end nothing is slow")
 	}
 }

@@ -71,12 +71,18 @@ type Stats struct {
 	LimitMin, LimitMax int           // what the law keeps the limit within: see limit.Bounds. Both are the limit of one that is fixed
 	LimitFloored       time.Duration // how long the limit has stood at LimitMin while more was offered than that serves; 0 if it does not, or is fixed
 
-	// Whether what the work depends on has slowed: a unit of cost is held for SlowedBy times as
-	// long as Baseline, a mean over the last minutes, and neither more work nor a higher
-	// limit nor larger sizes are why. See slowed.go.
+	// Whether what the work depends on has slowed, or the work has become another: a unit of cost
+	// is held for SlowedBy times as long as Baseline, a mean over the last minutes, and neither
+	// more work nor a higher limit nor larger sizes are why. See slowed.go.
 	Baseline time.Duration // 0 while there is none: in the first minute, where less than a request in two seconds ends, and while the core is told to Hold
 	Slowed   bool
-	SlowedBy float64 // 0 without a Baseline; also told while Slowed is not: 1.1 is nothing
+	SlowedBy float64 // 0 without a Baseline, and where nothing has run for a minute; also told while Slowed is not: 1.1 is nothing
+
+	// What else was measured over the time of Baseline and over the last seconds, that of
+	// SlowedBy: units of cost a second. Each is 0 where that is.
+	OfferedBefore   float64 // refused ones included, as Offered
+	CompletedBefore float64 // late ones included
+	CompletedNow    float64
 }
 
 // A Tally is about all tenants together.
@@ -118,7 +124,7 @@ func (c *Core) Stats(now time.Duration) Stats {
 		s.LimitFloored = c.now - f
 	}
 	if !c.held {
-		c.noticed.slow.tell(&s)
+		c.noticed.slow.tell(&s, c.quiet())
 	}
 	if c.absence.is {
 		s.AbsentFor, s.MaxAbsence = c.now-c.absence.since, c.absence.bound
