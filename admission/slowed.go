@@ -28,7 +28,8 @@ import (
 //   - a queue inside a resource of fewer slots than the limit, as of ten connections behind 100
 //     slots: with twice as much offered its wait has no bound. Where busierBy times as much is
 //     offered and no less is completed, that accounts for all of it. Where less is completed,
-//     as when callers try again, it does not.
+//     as when callers try again, it does not. Of a resource that was nearly full before, a
+//     smaller rise is enough, and is called slow: OfferedBefore shows it.
 //   - chance. The logarithm of a block mean varies from block to block, by .47 for blocks of
 //     16 of a lognormal service with a CV of 2, and that is measured as well.
 //
