@@ -100,7 +100,7 @@ var families = []family{
 		func(s *goodput.Stats) bool { return s.Derivation.Drifted }),
 	gauge("service_baseline_seconds", "What service_expected_seconds was over the last minutes; 0 until that is known.",
 		func(s *goodput.Stats) float64 { return s.Baseline.Seconds() }),
-	is("service_slowed", "a unit of cost is held for so much longer than over the last minutes that what it depends on has slowed.",
+	is("service_slowed", "a unit of cost is held for so much longer than over the last minutes that what it depends on has slowed, or the requests are others.",
 		func(s *goodput.Stats) bool { return s.Slowed }),
 	gauge("elsewhere_ratio", "Part of the time for which slots are held in which their work waits at the limiter of a dependency.",
 		func(s *goodput.Stats) float64 { return s.Elsewhere }),

@@ -75,6 +75,20 @@ func TestObjectivesOfTheGuide(t *testing.T) {
 	}
 }
 
+// What docs/oncall has in italics is how a state begins.
+func TestStatesOfTheGuide(t *testing.T) {
+	text := strings.Join(strings.Fields(pages(t)[filepath.Join(docs, "oncall/README.md")]), " ")
+	source, err := os.ReadFile("../../condition.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, state := range []string{"at the admission boundary", "burst: the queue absorbs it", "saturated and doing its job", "slowed: a unit is held"} {
+		if !strings.Contains(text, "*"+state+"*") || !strings.Contains(string(source), `"`+state) {
+			t.Errorf("%q is not in the guide, or no state any more", state)
+		}
+	}
+}
+
 // Relative links lead to files that are there, and to headings that they have.
 func TestLinksLeadSomewhere(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
