@@ -103,7 +103,9 @@ func (db *DB) connect(ctx context.Context, began time.Duration) (*sql.Conn, erro
 		if until == 0 {
 			until = now + patience
 		}
-		if busy == nil && now >= d.next {
+		// What is idle is promised to others: an attempt would be given that by the pool.
+		due := busy == nil && is.Idle == 0
+		if due && now >= d.next {
 			d.busy = make(chan struct{})
 			d.Unlock()
 			conn, err := db.attempt(ctx, now, true)
@@ -120,12 +122,15 @@ func (db *DB) connect(ctx context.Context, began time.Duration) (*sql.Conn, erro
 			return nil, err
 		}
 		wait := until - now
-		if busy == nil {
+		if due {
 			wait = min(wait, d.next-now)
 		}
 		if d.back == nil {
 			d.back = make(chan struct{})
 			d.waits.Store(true)
+			if db.pool.Stats().Idle > is.Idle {
+				continue // it came back before anybody was told that we wait
+			}
 		}
 		back := d.back
 		d.waiting++

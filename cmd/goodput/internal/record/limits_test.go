@@ -78,14 +78,14 @@ func TestHalfFullIsWrittenAtOnce(t *testing.T) {
 		lim := goodput.New(goodput.Config{Name: "a"})
 		e := goodputhttp.Ended{Limiter: lim, Offered: true, Arrival: time.Now(), Outcome: goodput.Completed, Held: time.Millisecond}
 		began := time.Now()
-		const rounds = 4
-		for range rounds { // each fills about three quarters of each stripe: without a write the second has no room
-			for range len(tr.stripes) * lineBuffer * 3 / 4 {
+		const rounds = 24
+		for range rounds { // each fills about an eighth of each stripe: without a write the ninth has no room
+			for range len(tr.stripes) * lineBuffer / 8 {
 				tr.Add(&e)
 			}
 			synctest.Wait() // for the writer, while the clock stands
 		}
-		if n := tr.Numbers(); n.Dropped != 0 || n.Lines < uint64((rounds-1)*len(tr.stripes)*lineBuffer*3/4) || time.Since(began) != 0 {
+		if n := tr.Numbers(); n.Dropped != 0 || n.Lines < uint64((rounds-5)*len(tr.stripes)*lineBuffer/8) || time.Since(began) != 0 {
 			t.Errorf("%+v after %v", n, time.Since(began))
 		}
 		if err := tr.Close(); err != nil {
