@@ -32,6 +32,7 @@ func (w *response) unmark() {
 // without drops a name from a header, to which nothing is written if it is not there: somebody
 // may still be reading it, see early.
 func without(h http.Header, name string) {
+	//lint:ignore S1033 deleting what is not there is a write as well
 	if _, ok := h[name]; ok {
 		delete(h, name)
 	}
