@@ -37,7 +37,7 @@ func TestWhoLeft(t *testing.T) {
 				check := func(err error, waited time.Duration, granted bool) {
 					t.Helper()
 					var r *Rejection
-					if !errors.As(err, &r) || r.Reason != c.want || r.Outcome != Cancelled || r.Waited != waited || r.RetryAfter != 0 || r.Granted() != granted {
+					if !errors.As(err, &r) || r.Reason != c.want || r.Outcome != Cancelled || r.Waited != waited || r.RetryAfter != 0 || r.Declined() != granted {
 						t.Errorf("got %+v, want %v after %v", r, c.want, waited)
 					}
 					if !errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {

@@ -53,7 +53,7 @@ type Rejection struct {
 	// for a second one, which it may have kept itself from getting.
 	Nested bool
 
-	declined bool // see Granted
+	declined bool // see Declined
 
 	of    *settings // in force when it was built; nil for one that no limiter has built
 	asked asked     // by the request that built it

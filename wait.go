@@ -184,7 +184,7 @@ func (l *Limiter) decline(ctx context.Context, w *waiter) *Rejection {
 	return own
 }
 
-// Granted reports whether the request had been given a slot, which its caller, having left at
+// Declined reports whether the request had been given a slot, which its caller, having left at
 // that moment, did not take. It has not run; but Stats counts it as abandoned, and not by the
 // Outcome and the Reason of r.
-func (r *Rejection) Granted() bool { return r.declined }
+func (r *Rejection) Declined() bool { return r.declined }

@@ -163,7 +163,7 @@ func (h *holds) began(slot *goodput.Slot) time.Duration {
 func (h *holds) refused(rej *goodput.Rejection) {
 	if t := h.tally; t != nil {
 		t.Outcome, t.Reason, t.Waited = rej.Outcome, rej.Reason.String(), rej.Waited
-		if rej.Granted() {
+		if rej.Declined() {
 			t.Outcome, t.Reason = goodput.Abandoned, "" // as it is counted
 		}
 	}

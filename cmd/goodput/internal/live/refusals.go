@@ -27,12 +27,20 @@ type RefusalGroup struct {
 // The measurements in a knob: "(17 of 201 may wait)", and the limit of a law that moves.
 var measured = regexp.MustCompile(` \([^)]*\)|[0-9][0-9.]*[a-zµ]*`)
 
+// knobs are those of the refusals, which is most of what a tick of an overload costs: each once.
+func knobs(all []goodput.Refusal) (k []string) {
+	for _, r := range all {
+		k = append(k, Knob(r.Rejection))
+	}
+	return k
+}
+
 // groups returns the refusals, the latest first, by what decided; those that are most come first.
-func groups(all []goodput.Refusal) []RefusalGroup {
+func groups(all []goodput.Refusal, knobs []string) []RefusalGroup {
 	list := []RefusalGroup{}
 	at := map[string]int{}
-	for _, r := range all {
-		knob := Knob(r.Rejection)
+	for n, r := range all {
+		knob := knobs[n]
 		kind := r.Reason.String() + " " + measured.ReplaceAllString(knob, "")
 		if r.Reason == goodput.OverQuota {
 			kind = knob // another number is the quota of another tenant

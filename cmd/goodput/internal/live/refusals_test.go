@@ -45,7 +45,7 @@ func TestRefusalsAreGroupedByWhatDecided(t *testing.T) {
 			synctest.Wait()
 		}
 		e := lim.Explanation()
-		got := groups(e.Refused)
+		got := groups(e.Refused, knobs(e.Refused))
 		if len(all) < 10 || len(e.Refused) < len(all) || len(got) != 4 {
 			t.Errorf("%d values in %d groups: %+v", len(e.Refused), len(got), got)
 		}

@@ -111,7 +111,7 @@ func (t *Trace) Add(e *goodputhttp.Ended) {
 		cost: int32(min(max(e.Work.Cost, 0), maxCount)), size: int32(min(max(e.Work.Size, 0), maxCount)),
 		priority: e.Work.Priority, outcome: e.Outcome, observed: e.Observed, would: e.WouldRefuse,
 	}
-	if e.Held > 0 { // a slot, and one that was taken: see goodput.Rejection.Granted
+	if e.Held > 0 { // a slot, and one that was taken: see goodput.Rejection.Declined
 		n.held = e.Held.Microseconds()
 	}
 	if !e.Deadline.IsZero() {
