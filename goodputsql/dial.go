@@ -125,14 +125,10 @@ func (db *DB) connect(ctx context.Context, began time.Duration) (*sql.Conn, erro
 		if due {
 			wait = min(wait, d.next-now)
 		}
-		if d.back == nil {
-			d.back = make(chan struct{})
-			d.waits.Store(true)
-			if db.pool.Stats().Idle > is.Idle {
-				continue // it came back before anybody was told that we wait
-			}
+		back, ok := d.comesBack(db, is.Idle)
+		if !ok {
+			continue
 		}
-		back := d.back
 		d.waiting++
 		d.Unlock()
 		err := pause(ctx, busy, back, wait)
@@ -143,6 +139,19 @@ func (db *DB) connect(ctx context.Context, began time.Duration) (*sql.Conn, erro
 			return nil, err
 		}
 	}
+}
+
+// comesBack returns what is closed when a connection comes back; not ok: one did, since so many
+// were idle and before anybody was told that somebody waits. It is called under the lock.
+func (d *dial) comesBack(db *DB, idle int) (back <-chan struct{}, ok bool) {
+	if d.back == nil {
+		d.back = make(chan struct{})
+		d.waits.Store(true)
+		if db.pool.Stats().Idle > idle {
+			return nil, false
+		}
+	}
+	return d.back, true
 }
 
 // pause waits until busy or back is closed, but no longer than wait.
