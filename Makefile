@@ -31,13 +31,16 @@ test: ## every test; needs Go alone
 # detector, so the program's own tests play one scenario there.
 ALONE = /(admission|limit|internal/(attempts|hist|rivals|sim|plan|theory|rules|mutants)|cmd/goodput|cmd/goodput/internal/(accesslog|build|builtin|config|flags|keys|policy|replay|report|scenario|strictyaml|suite|topology))$$
 
-RACED = $$(go list $(WORKSPACE) | grep -vE '$(ALONE)' | grep $(1) /cmd/)
-race: ## the tests of what is concurrent, under the race detector; PART=0/2 the libraries, 1/2 the program
-ifneq ($(PART),1/2)
+RACED = $$(go list $(WORKSPACE) | grep -vE '$(ALONE)' | grep $(1) /cmd/ | grep -v '/internal/proxy$$')
+race: ## the tests of what is concurrent, under the race detector; PART=0/3 the libraries, 1/3 the program's packages, 2/3 its proxy and itself
+ifneq ($(filter-out 1/3 2/3,$(or $(PART),all)),)
 	go test -race $(V) $(call RACED,-v)
 endif
-ifneq ($(PART),0/2)
+ifneq ($(filter-out 0/3 2/3,$(or $(PART),all)),)
 	go test -race $(V) $(call RACED,-e)
+endif
+ifneq ($(filter-out 0/3 1/3,$(or $(PART),all)),)
+	go test -race $(V) ./cmd/goodput/internal/proxy
 	go test -race -short $(V) ./cmd/goodput
 	go test -race -run 'SameAgain' $(V) ./cmd/goodput/internal/suite
 endif
