@@ -32,15 +32,18 @@ test: ## every test; needs Go alone
 ALONE = /(admission|limit|internal/(attempts|hist|rivals|sim|plan|theory|rules|mutants)|cmd/goodput|cmd/goodput/internal/(accesslog|build|builtin|config|flags|keys|policy|replay|report|scenario|strictyaml|suite|topology))$$
 
 RACED = $$(go list $(WORKSPACE) | grep -vE '$(ALONE)' | grep $(1) /cmd/ | grep -v '/internal/proxy$$')
-race: ## the tests of what is concurrent, under the race detector; PART=0/3 the libraries, 1/3 the program's packages, 2/3 its proxy and itself
-ifneq ($(filter-out 1/3 2/3,$(or $(PART),all)),)
+PARTS = $(filter-out $(1),$(or $(PART),all))
+race: ## the tests of what is concurrent, under the race detector; PART=0/4 the libraries, 1/4 the proxy, 2/4 the program's packages, 3/4 itself
+ifneq ($(call PARTS,1/4 2/4 3/4),)
 	go test -race $(V) $(call RACED,-v)
 endif
-ifneq ($(filter-out 0/3 2/3,$(or $(PART),all)),)
+ifneq ($(call PARTS,0/4 2/4 3/4),)
+	go test -race $(V) ./cmd/goodput/internal/proxy
+endif
+ifneq ($(call PARTS,0/4 1/4 3/4),)
 	go test -race $(V) $(call RACED,-e)
 endif
-ifneq ($(filter-out 0/3 1/3,$(or $(PART),all)),)
-	go test -race $(V) ./cmd/goodput/internal/proxy
+ifneq ($(call PARTS,0/4 1/4 2/4),)
 	go test -race -short $(V) ./cmd/goodput
 	go test -race -run 'SameAgain' $(V) ./cmd/goodput/internal/suite
 endif
