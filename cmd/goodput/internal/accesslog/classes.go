@@ -1,16 +1,13 @@
 package accesslog
 
 // classes number the names of classes: a stored record has no room for a name.
-// The number 0 is "", no class.
 type classes struct {
-	rules   []Class
-	names   []string
-	numbers map[string]uint16
-	dropped bool // beyond maxClasses
+	numbering[uint16]
+	rules []Class
 }
 
 func newClasses(rules []Class) classes {
-	c := classes{rules: rules, names: []string{""}, numbers: map[string]uint16{"": 0}}
+	c := classes{newNumbering[uint16](maxClasses), rules}
 	for _, r := range rules {
 		c.number([]byte(r.Name))
 	}
@@ -41,48 +38,38 @@ func (c *classes) of(r *row) uint16 {
 	return c.number(r.class)
 }
 
-// number returns the number of a name, a new one for a new name.
-func (c *classes) number(name []byte) uint16 {
-	n, ok := c.numbers[string(name)]
-	if ok {
-		return n
-	}
-	s := string(name)
-	if len(c.names) > maxClasses {
-		s, c.dropped = otherClass, true
-		if n, ok = c.numbers[s]; ok {
-			return n
-		}
-	}
-	n = uint16(len(c.names))
-	c.names = append(c.names, s)
-	c.numbers[s] = n
-	return n
-}
-
 // tenants number the names of tenants likewise.
-type tenants struct {
+type tenants struct{ numbering[uint32] }
+
+func newTenants() tenants { return tenants{newNumbering[uint32](maxTenants)} }
+
+// A numbering gives each name a number. The number 0 is "", no name.
+type numbering[N uint16 | uint32] struct {
 	names   []string
-	numbers map[string]uint32
-	dropped bool // beyond maxTenants
+	numbers map[string]N
+	most    int  // names; the later ones are taken together as otherClass
+	dropped bool // there were more
 }
 
-func newTenants() tenants { return tenants{names: []string{""}, numbers: map[string]uint32{"": 0}} }
+func newNumbering[N uint16 | uint32](most int) numbering[N] {
+	return numbering[N]{names: []string{""}, numbers: map[string]N{"": 0}, most: most}
+}
 
-func (t *tenants) number(name []byte) uint32 {
-	n, ok := t.numbers[string(name)]
+// number returns the number of a name, a new one for a new name.
+func (k *numbering[N]) number(name []byte) N {
+	n, ok := k.numbers[string(name)]
 	if ok {
 		return n
 	}
 	s := string(name)
-	if len(t.names) > maxTenants {
-		s, t.dropped = otherClass, true
-		if n, ok = t.numbers[s]; ok {
+	if len(k.names) > k.most {
+		s, k.dropped = otherClass, true
+		if n, ok = k.numbers[s]; ok {
 			return n
 		}
 	}
-	n = uint32(len(t.names))
-	t.names = append(t.names, s)
-	t.numbers[s] = n
+	n = N(len(k.names))
+	k.names = append(k.names, s)
+	k.numbers[s] = n
 	return n
 }
