@@ -176,25 +176,8 @@ func (p *tab) shots(name string) {
 // alone checks that the page complained of nothing, and asked its own listener and nobody else.
 func (p *tab) alone() {
 	p.t.Helper()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, s := range p.said {
-		p.t.Errorf("the page says: %s", s)
-	}
-	if p.dialogs > 0 {
-		p.t.Errorf("%d dialogs: a name has run as a script", p.dialogs)
-	}
-	own := 0
-	for _, u := range p.asked {
-		switch {
-		case strings.HasPrefix(u, p.original):
-			own++
-		case !strings.HasPrefix(u, "data:"):
-			p.t.Errorf("it asks for %s", u)
-		}
-	}
-	if own < 5 {
-		p.t.Errorf("it asked for %q only: the count of requests is not to be trusted", p.asked)
+	if own, asked := p.complaints(func(u string) bool { return strings.HasPrefix(u, p.original) }); own < 5 {
+		p.t.Errorf("it asked for %q only: the count of requests is not to be trusted", asked)
 	}
 }
 

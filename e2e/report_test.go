@@ -156,6 +156,15 @@ func prefers(scheme string) chromedp.Action[chromedp.Void] {
 // quiet checks that the page complained of nothing and loaded nothing but itself.
 func (p *tab) quiet() {
 	p.t.Helper()
+	if own, asked := p.complaints(func(u string) bool { return u == p.original }); own != 1 {
+		p.t.Errorf("the page was asked for %d times among %q: the count of requests is not to be trusted", own, asked)
+	}
+}
+
+// complaints are an error each: what the page said, dialogs, and requests for what is not its
+// own. It returns how many were for what is, and all that was asked for.
+func (p *tab) complaints(isOwn func(url string) bool) (own int, asked []string) {
+	p.t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.said {
@@ -164,18 +173,15 @@ func (p *tab) quiet() {
 	if p.dialogs > 0 {
 		p.t.Errorf("%d dialogs: a name has run as a script", p.dialogs)
 	}
-	own := 0
 	for _, u := range p.asked {
 		switch {
-		case u == p.original:
+		case isOwn(u):
 			own++
 		case !strings.HasPrefix(u, "data:"):
 			p.t.Errorf("it asks for %s", u)
 		}
 	}
-	if own != 1 {
-		p.t.Errorf("the page was asked for %d times among %q: the count of requests is not to be trusted", own, p.asked)
-	}
+	return own, slices.Clone(p.asked)
 }
 
 // inked is the number of pixels that are drawn on, for each canvas.
