@@ -12,7 +12,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-	"unsafe"
 )
 
 // Failures of other systems: limits that change, tests that prove little, and
@@ -157,46 +156,4 @@ func TestC056DeadlineInThePastOnArrival(t *testing.T) {
 		}
 		checkEmpty(t, l)
 	})
-}
-
-// ProfessionalWiki/MediaWiki-MCP-Server#557, #568: durations from the wall clock
-// broke on its steps. Here the wall clock is stepped after the limiter was made,
-// and nothing follows.
-func TestC058StepOfTheWallClock(t *testing.T) {
-	for _, step := range []time.Duration{-time.Hour, time.Hour} {
-		l := fixed(1, 10)
-		stepWall(t, &l.epoch, -step) // everything since is step later by the wall
-		if now := l.now(); now < 0 || now > time.Minute {
-			t.Errorf("step %v moves the clock of the limiter to %v", step, now)
-		}
-		// Round(0) strips the monotonic reading, as sending a time does.
-		for _, left := range []time.Duration{-2 * time.Second, 2 * time.Minute} {
-			deadline := time.Now().Add(left).Round(0)
-			// A minute is for a machine that stops between two lines.
-			if off := l.instant(deadline) - l.now() - left; off.Abs() > time.Minute {
-				t.Errorf("step %v: a deadline in %v is off by %v", step, left, off)
-			}
-			slot, err := l.AcquireWork(WithArrival(context.Background(), time.Now().Round(0)), Work{Deadline: deadline})
-			if (err == nil) != (left > 0) {
-				t.Errorf("step %v: a deadline in %v: %v", step, left, err)
-			}
-			slot.Release()
-		}
-		if s := l.Stats(); s.Outcomes[Completed] != 1 || s.Refusals[Deadline] != 1 {
-			t.Errorf("step %v: outcomes %v", step, s.Outcomes)
-		}
-		checkEmpty(t, l)
-	}
-}
-
-// stepWall moves the wall clock of t and leaves its monotonic reading, which no
-// method of time.Time does. It relies on the layout of time.Time: the seconds of
-// the wall clock begin at bit 30 of its first word.
-func stepWall(t *testing.T, at *time.Time, d time.Duration) {
-	t.Helper()
-	before := *at
-	*(*uint64)(unsafe.Pointer(at)) += uint64(int64(d/time.Second) << 30)
-	if at.Sub(before) != 0 || at.Unix()-before.Unix() != int64(d/time.Second) {
-		t.Skip("time.Time is laid out differently")
-	}
 }

@@ -108,8 +108,8 @@ func (s *Stats) doing() string {
 	case ConditionPaused:
 		return fmt.Sprintf("paused: the limit is 0; %d run and %d wait", s.Running, s.Waiting)
 	case ConditionAllowance:
-		return fmt.Sprintf("the allowance is used up as it comes, %.6g/s: %d of %d slots are free, and what comes beyond it is refused at once",
-			d.Allowance.Rate, s.Limit-s.InUse, s.Limit)
+		return fmt.Sprintf("the allowance is used up as it comes, %.6g/s: %s, and what comes beyond it is refused at once",
+			d.Allowance.Rate, s.freeWords())
 	case ConditionObserving:
 		return fmt.Sprintf("observing: %d in use where %d may be, nothing is refused", s.InUse, s.Limit)
 	case ConditionSlowed:
@@ -118,7 +118,7 @@ func (s *Stats) doing() string {
 		return fmt.Sprintf("unreachable: the service alone takes %v at the p%.4g, longer than the objective of %v; the queue only keeps the slots busy",
 			short(d.Service), 100*d.Percentile, d.Objective)
 	case ConditionSearching:
-		return fmt.Sprintf("searching for the capacity: all of %d slots are busy, and there may be more", s.Limit)
+		return fmt.Sprintf("searching for the capacity: %s, and there may be more", s.busyWords())
 	case ConditionSaturated:
 		return s.saturatedState()
 	case ConditionBurst:
@@ -127,12 +127,35 @@ func (s *Stats) doing() string {
 		}
 		return fmt.Sprintf("burst: the queue absorbs it; %s", s.waitingWords())
 	case ConditionBoundary:
-		return fmt.Sprintf("at the admission boundary: all of %d slots are busy, nobody waits", s.Limit)
+		return fmt.Sprintf("at the admission boundary: %s, nobody waits", s.busyWords())
 	case ConditionBusy:
-		return fmt.Sprintf("busy: %d of %d slots are free, nobody waits", s.Limit-s.InUse, s.Limit)
+		return fmt.Sprintf("busy: %s, nobody waits", s.freeWords())
 	default:
 		return c.String()
 	}
+}
+
+func (s *Stats) busyWords() string {
+	if s.Limit == 1 {
+		return "the one slot is busy"
+	}
+	return fmt.Sprintf("all of %d slots are busy", s.Limit)
+}
+
+func (s *Stats) freeWords() string {
+	free, are := s.Limit-s.InUse, "are"
+	if free == 1 {
+		are = "is"
+	}
+	return fmt.Sprintf("%d of %s %s free", free, plural(s.Limit, "slot"), are)
+}
+
+// plural returns "1 slot", "60 slots".
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
 }
 
 func (s *Stats) saturatedState() string {

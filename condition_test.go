@@ -40,7 +40,8 @@ func TestConditions(t *testing.T) {
 		says string
 	}{
 		{a(admission.Stats{Limit: 4}), ConditionIdle, "idle"},
-		{a(admission.Stats{Limit: 4, InUse: 3, Running: 1}), ConditionBusy, "busy: 1 of 4 slots are free, nobody waits"},
+		{a(admission.Stats{Limit: 4, InUse: 3, Running: 1}), ConditionBusy, "busy: 1 of 4 slots is free, nobody waits"},
+		{with(func(s *Stats) { s.Limit, s.InUse = 1, 1 }), ConditionBoundary, "at the admission boundary: the one slot is busy, nobody waits"},
 		{with(func(*Stats) {}), ConditionBoundary, "at the admission boundary: all of 4 slots are busy, nobody waits"},
 		{with(func(s *Stats) { s.Waiting, s.WaitingCost = 2, 3 }), ConditionBurst, "burst: the queue absorbs it; 3 wait where 9 may"},
 		{with(func(s *Stats) { s.Waiting, s.WaitingCost, s.Refusing, s.Load = 9, 9, true, 0.7 }), ConditionBurst, "burst: more came at once than may wait; 9 wait where 9 may, the rest is refused"},

@@ -3,6 +3,7 @@ package goodput
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -38,6 +39,12 @@ func TestDrainServesTheQueue(t *testing.T) {
 		synctest.Wait()
 		if _, err := l.Acquire(context.Background()); reason(err) != Draining {
 			t.Errorf("a newcomer got %v, want draining", err)
+		} else if r := err.(*Rejection); r.RetryAfter != 0 || r.Jittered() != 0 || strings.Contains(r.Error(), "retry after") ||
+			!strings.Contains(r.Error(), "; another instance may take it at once;") {
+			t.Errorf("%v: a limiter that drains asks nobody to come back to it", r)
+		}
+		if got := fact(l.Explanation(), "refused"); got != "draining 1; another instance may take what comes now" {
+			t.Errorf("explained as %q", got)
 		}
 		if _, ok := l.TryAcquire(); ok {
 			t.Error("TryAcquire got a slot while draining")

@@ -127,7 +127,11 @@ func explainLatency(f *facts, s *Stats) {
 func explainEnds(f *facts, s *Stats) {
 	f.add("ended", "%d of %d arrivals%s", ended(s), s.Arrivals, counts(s.Outcomes[:], func(i int) string { return Outcome(i).String() }))
 	if refused := counts(s.Refusals[:], func(i int) string { return Reason(i).String() }); refused != "" {
-		f.add("refused", "%s; retry after %v", strings.TrimPrefix(refused, ": "), s.RetryAfter)
+		again := fmt.Sprintf("retry after %v", s.RetryAfter)
+		if s.Draining {
+			again = "another instance may take what comes now"
+		}
+		f.add("refused", "%s; %s", strings.TrimPrefix(refused, ": "), again)
 	}
 	if !s.Observe {
 		return

@@ -11,7 +11,7 @@ import (
 // asked, and whether it has found the capacity; or, of a fixed one, that it was measured
 // for another service.
 func explainLimit(f *facts, s *Stats, law limit.Law) {
-	f.add("limit", "%d (%v); %d in use by %d requests", s.Limit, law, s.InUse, s.Running)
+	f.add("limit", "%d (%v); %d in use by %s", s.Limit, law, s.InUse, plural(s.Running, "request"))
 	switch {
 	case s.LimitHeld:
 		f.also("held: everything runs at once, so what is measured does not follow from a limit, and none can be found by watching; counted is what one of %d would do", s.Limit)
@@ -20,19 +20,23 @@ func explainLimit(f *facts, s *Stats, law limit.Law) {
 		if s.LimitSearch {
 			search = ", and still searches for the capacity"
 		}
-		f.also("%s; the law was asked %v ago%s", moved(s), short(s.LimitAsked), search)
+		f.also("%s; the law was asked %v ago%s", moved(s), brief(s.LimitAsked), search)
 		if s.LimitFloored > 0 {
 			f.also("it has stood at its minimum of %d for %v while more was offered than that serves", s.LimitMin, short(s.LimitFloored))
 		}
 	case s.LimitChanges > 0:
-		f.also("%d until it was set %v ago", s.LimitFrom, short(s.LimitMoved))
+		f.also("%d until it was set %v ago", s.LimitFrom, brief(s.LimitMoved))
 	}
 	if _, fixed := law.(limit.Fixed); fixed && s.Derivation.Drifted && !s.Unlimited {
 		f.also("drift: a unit is held for %v, and %v was recorded when the limit was chosen: choose it anew, or let limit.Auto find it; a deeper queue would only add latency",
 			short(s.Derivation.Mean), short(s.Derivation.Declared))
 	}
 	if s.Dropped > 0 {
-		f.also("%d were refused by what is behind the limit, or did not reach it", s.Dropped)
+		were := "were"
+		if s.Dropped == 1 {
+			were = "was"
+		}
+		f.also("%d %s refused by what is behind the limit, or did not reach it", s.Dropped, were)
 	}
 }
 
@@ -51,7 +55,7 @@ func moved(s *Stats) string {
 	if s.LimitChanges == 0 {
 		return "it has not moved yet"
 	}
-	text := fmt.Sprintf("moved from %d %v ago", s.LimitFrom, short(s.LimitMoved))
+	text := fmt.Sprintf("moved from %d %v ago", s.LimitFrom, brief(s.LimitMoved))
 	if s.LimitWhy != "" {
 		text += ": " + s.LimitWhy
 	}

@@ -65,7 +65,7 @@ func TestExplainSaysWhyTheLimitMoved(t *testing.T) {
 		slot := mustAcquire(t, l)
 		slot.Dropped()
 		window(l)
-		sayings(t, l, []string{"           1 were refused by what is behind the limit, or did not reach it\n"}, nil)
+		sayings(t, l, []string{"           1 was refused by what is behind the limit, or did not reach it\n"}, nil)
 
 		if err := l.SetLimit(7); err != nil {
 			t.Fatal(err)

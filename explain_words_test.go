@@ -2,6 +2,7 @@ package goodput
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,6 +47,21 @@ func TestKnobOfWhoWouldMakeOthersLate(t *testing.T) {
 		r := Rejection{Reason: NoBudget, PredictedWait: 20 * time.Millisecond, Service: 10 * time.Millisecond, Remaining: c.left}
 		if got := r.Knob(); got != c.want {
 			t.Errorf("%v left: %q, want %q", c.left, got, c.want)
+		}
+	}
+}
+
+// How long ago something was has three figures, and one request is no "requests".
+func TestExplainOfOne(t *testing.T) {
+	l := New(Config{Limit: spying(7)})
+	s := l.Stats()
+	s.LimitChanges, s.LimitFrom, s.Running, s.InUse = 1, 3, 1, 1
+	s.LimitMoved, s.LimitAsked = 14*time.Minute+5067200*time.Microsecond, 1234567*time.Microsecond
+	r := []Refusal{{&Rejection{Reason: QueueFull}, 845067200 * time.Microsecond, 1}}
+	text := flat(l.ExplanationOf(&s, nil, r).String())
+	for _, want := range []string{"1 in use by 1 request ", "moved from 3 14m5s ago", "asked 1.23s ago", "1 x queue_full, 14m5s ago"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in %s", want, text)
 		}
 	}
 }

@@ -120,9 +120,9 @@ func (e *Explanation) last() (lines []string) {
 // brief is r in a line or two: Error has all of its numbers. first is how long ago the first of
 // those like it was.
 func (r *Refusal) brief(knob string, first time.Duration) string {
-	text := fmt.Sprintf("%d x %v, %v ago", r.Count, r.Reason, short(r.Ago))
+	text := fmt.Sprintf("%d x %v, %v ago", r.Count, r.Reason, brief(r.Ago))
 	if first != r.Ago {
-		text = fmt.Sprintf("%d x %v, from %v to %v ago", r.Count, r.Reason, short(first), short(r.Ago))
+		text = fmt.Sprintf("%d x %v, from %v to %v ago", r.Count, r.Reason, brief(first), brief(r.Ago))
 	}
 	if r.Waited > 0 {
 		text += fmt.Sprintf(" and after a wait of %v", short(r.Waited))

@@ -35,7 +35,7 @@ func (r *Rejection) Knob() string {
 		return r.costKnob(&cfg)
 	case NoBudget:
 		if r.PredictedWait+r.Service <= r.Remaining {
-			return "the Size of those that wait, and their deadlines"
+			return sizeKnob
 		}
 		return fmt.Sprintf("the caller's deadline (%v left)", short(r.Remaining))
 	case OverQuota:
@@ -43,11 +43,7 @@ func (r *Rejection) Knob() string {
 	case Shed:
 		return "Priority, where the queue is full by " + r.depthKnob(&cfg)
 	case Displaced:
-		how := "Priority"
-		if cfg.Overflow == EvictOldest {
-			how = "Overflow evict_oldest"
-		}
-		return how + ", where the queue is full by " + r.depthKnob(&cfg)
+		return r.displacedKnob(&cfg)
 	case Replaced:
 		return "Overflow latest_only"
 	case WaitBound:
@@ -74,6 +70,29 @@ func (r *Rejection) Knob() string {
 	}
 	return ""
 }
+
+// displacedKnob is by what it gave way, and what bounds who may wait.
+func (r *Rejection) displacedKnob(cfg *admission.Config) string {
+	how := "Priority"
+	switch {
+	case r.ground == admission.BySize:
+		return sizeKnob
+	case cfg.Overflow == EvictOldest:
+		how = "Overflow evict_oldest"
+	case r.ground == admission.ByShare:
+		how = "the shares of tenants"
+	case r.ground == admission.ByRetry:
+		how = "first attempts before retries"
+	case r.ground == admission.ByCohort:
+		how = "the cohort of its user"
+	case r.ground == admission.ByAge:
+		how = "newest first, the order in force"
+	}
+	return how + ", where the queue is full by " + r.depthKnob(cfg)
+}
+
+// sizeKnob is of who would be late, or make others late.
+const sizeKnob = "the Size of those that wait, and their deadlines"
 
 // depthKnob is what bounds who may wait.
 func (r *Rejection) depthKnob(cfg *admission.Config) string {

@@ -230,6 +230,45 @@ var knobCases = []struct {
 		Displaced, `Priority, where the queue is full by Depth 1`,
 	},
 	{
+		"displaced by a tenant with less than its share",
+		Config{Depth: 2, Tenants: &Tenants{Rows: []Tenant{{ID: "a"}, {ID: "b"}}}},
+		nil,
+		func(c *crowd, turned bool) error {
+			time.AfterFunc(10*time.Millisecond, func() {
+				if !turned {
+					c.wait(1, Work{Tenant: "b"})
+				}
+			})
+			c.wait(1, Work{Tenant: "a"})
+			return c.ask(c.ctx, Work{Tenant: "a"})
+		},
+		Displaced, `the shares of tenants, where the queue is full by Depth 2`,
+	},
+	{
+		"displaced by a younger one",
+		Config{Depth: 1, Order: NewestFirst},
+		func(cfg *Config) { cfg.Order = FIFO },
+		func(c *crowd, _ bool) error {
+			time.AfterFunc(10*time.Millisecond, func() { c.wait(1, Work{}) })
+			return c.ask(c.ctx, Work{})
+		},
+		Displaced, `newest first, the order in force, where the queue is full by Depth 1`,
+	},
+	{
+		"a retry that was displaced",
+		Config{Depth: 1},
+		nil,
+		func(c *crowd, turned bool) error {
+			attempt := 2
+			if turned {
+				attempt = 1
+			}
+			time.AfterFunc(10*time.Millisecond, func() { c.wait(1, Work{}) })
+			return c.ask(c.ctx, Work{Attempt: attempt})
+		},
+		Displaced, `first attempts before retries, where the queue is full by Depth 1`,
+	},
+	{
 		"the oldest",
 		Config{Depth: 1, Overflow: EvictOldest},
 		func(cfg *Config) { cfg.Overflow = RefuseNewest },

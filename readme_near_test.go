@@ -130,3 +130,20 @@ func Example_readmeAllowance() {
 	fmt.Println(lim.Stats().Limit)
 	// Output: 8
 }
+
+func Example_readmeRefuse() {
+	ctx, order := context.Background(), "order"
+	charge := func(context.Context, string) error { return errors.New("card declined") }
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		if err := charge(ctx, order); err != nil {
+			if !goodputhttp.Refuse(w, r, err) {
+				http.Error(w, "charging failed", http.StatusBadGateway)
+			}
+			return
+		}
+	}
+	w := httptest.NewRecorder()
+	handler(w, httptest.NewRequest(http.MethodPost, "/order", nil))
+	fmt.Println(w.Code, w.Body)
+	// Output: 502 charging failed
+}

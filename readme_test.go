@@ -38,7 +38,10 @@ func Example_readmeDo() {
 		return query(ctx, "select pg_sleep(0.05)")
 	})
 	if rejection := (*goodput.Rejection)(nil); errors.As(err, &rejection) {
-		fmt.Println("not executed:", rejection.Reason, "retry after", rejection.Jittered())
+		fmt.Println("not executed:", rejection.Reason)
+		if after := rejection.Jittered(); after > 0 { // 0: the same again could not win
+			fmt.Println("retry after", after)
+		}
 	}
 }
 

@@ -15,7 +15,8 @@ import (
 var ErrRejected = errors.New("goodput: not admitted")
 
 // A Rejection says why work did not start. It was not executed, so a caller may
-// send it again, unless RetryAfter is 0.
+// send it again, unless RetryAfter is 0. What was refused as Draining may be sent to another
+// instance, at once; this one serves nobody any more.
 //
 // Reason is Client if the caller's context was cancelled, and Parent if it was
 // cancelled with a cause (context.Cause): whoever owns the caller ended it, and
@@ -53,7 +54,8 @@ type Rejection struct {
 	// for a second one, which it may have kept itself from getting.
 	Nested bool
 
-	declined bool // see Declined
+	declined bool             // see Declined
+	ground   admission.Ground // of one that was displaced
 
 	of    *settings // in force when it was built; nil for one that no limiter has built
 	asked asked     // by the request that built it
@@ -70,6 +72,17 @@ type asked struct {
 // ownQueueFull is the sentence of QueueFull where there are tenants.
 const ownQueueFull = "the queue, or its tenant's part of it, is full"
 
+// grounds say why one was displaced.
+var grounds = [...]string{
+	admission.NoGround:   "it gave its place to a more important, younger or shorter request",
+	admission.ByPriority: "it gave its place to a more important request",
+	admission.ByShare:    "it gave its place to one whose tenant has less than its share",
+	admission.ByRetry:    "it was a retry and gave its place to a first attempt",
+	admission.ByCohort:   "it gave its place to one whose user is shed later",
+	admission.BySize:     "it gave its place to a shorter request, as not all could be served in time",
+	admission.ByAge:      "it gave its place to a younger request",
+}
+
 // sentences say the reasons in words.
 var sentences = [admission.Reasons]string{
 	QueueFull:   "the queue is full",
@@ -79,11 +92,11 @@ var sentences = [admission.Reasons]string{
 	NoBudget:    "it could not be served within its deadline",
 	OverQuota:   "its tenant has had what its quota allows for now",
 	Shed:        "those that wait are more important, or shed after it",
-	Displaced:   "it gave its place to a more important, younger or shorter request",
+	Displaced:   grounds[admission.NoGround],
 	Replaced:    "a newer one of the same key has its place",
 	WaitBound:   "it waited as long as a request may",
 	Unavailable: "there is nothing to run it on",
-	Draining:    "the service is shutting down",
+	Draining:    "the service is shutting down; another instance may take it at once",
 	Deadline:    "its deadline has passed",
 	Doomed:      "what is left until its deadline is too short to serve it",
 	Client:      "the caller left",
@@ -98,11 +111,7 @@ func (r *Rejection) Error() string {
 	if r.Waited > 0 {
 		fmt.Fprintf(&b, " after %v", short(r.Waited))
 	}
-	sentence := sentences[r.Reason]
-	if r.Reason == QueueFull && r.of != nil && r.of.cfg.Tenants != nil {
-		sentence = ownQueueFull
-	}
-	b.WriteString(": " + sentence)
+	b.WriteString(": " + r.sentence())
 	if r.Nested {
 		b.WriteString(", and its caller holds a slot of this limiter itself")
 	}
@@ -131,6 +140,24 @@ func (r *Rejection) Error() string {
 		fmt.Fprintf(&b, "; retry after %v", (r.RetryAfter + time.Millisecond - 1).Truncate(time.Millisecond))
 	}
 	return b.String()
+}
+
+// sentence says the reason in words, as closely as r knows it.
+func (r *Rejection) sentence() string {
+	cost := r.asked.cost
+	switch a := r.Derivation.Allowance; {
+	case r.Reason == Displaced:
+		return grounds[r.ground]
+	case r.Reason == QueueFull && r.of != nil && r.of.cfg.Tenants != nil:
+		return ownQueueFull
+	case r.Reason != TooCostly || cost == 0:
+		return sentences[r.Reason]
+	case cost > r.Limit:
+		return fmt.Sprintf("it costs %d, and the limit is %d", cost, r.Limit)
+	case a.Rate > 0 && float64(cost) > a.Burst:
+		return fmt.Sprintf("it costs %d, and the burst of its allowance is %.6g", cost, a.Burst)
+	}
+	return fmt.Sprintf("it costs %d, more than its tenant or group may ever have", cost)
 }
 
 // quotaWords is a quota in words, its defaults included.

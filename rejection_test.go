@@ -90,7 +90,8 @@ func TestRejectionSaysWhatIsTrue(t *testing.T) {
 	}{
 		{"full", nil, 1, ": the queue is full; ", "tenant", 4},
 		{"full, with tenants", &own, 1, ": the queue, or its tenant's part of it, is full; ", "queue is full", 4},
-		{"above a ceiling", &own, 3, ": it costs more than the limit, the burst of its allowance, or what its tenant or group may ever have; 0 of 4 in use", "retry", 0},
+		{"above a ceiling", &own, 3, ": it costs 3, more than its tenant or group may ever have; 0 of 4 in use", "retry", 0},
+		{"above the limit", nil, 5, ": it costs 5, and the limit is 4; 0 of 4 in use", "retry", 0},
 	} {
 		l := New(Config{Limit: limit.Fixed(4), Depth: NoQueue, Tenants: c.tenants})
 		for range c.occupied {
@@ -100,6 +101,11 @@ func TestRejectionSaysWhatIsTrue(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), c.wantNot) {
 			t.Errorf("%s: %q says no %q, or %q", c.name, err, c.want, c.wantNot)
 		}
+	}
+	l := New(Config{Limit: limit.Fixed(9), Allowance: Quota{Rate: 1, Burst: 2}})
+	const burst = ": it costs 3, and the burst of its allowance is 2;"
+	if _, err := l.AcquireWork(context.Background(), Work{Cost: 3}); err == nil || !strings.Contains(err.Error(), burst) {
+		t.Errorf("%v, want %q", err, burst)
 	}
 	r := Rejection{Reason: OverQuota, RetryAfter: 333333333}
 	for wait, want := range map[time.Duration]string{333333333: "; retry after 334ms", 2: "; retry after 1ms", 3e9: "; retry after 3s"} {

@@ -52,8 +52,8 @@ func TestLongWorkGivesWay(t *testing.T) {
 		const left = 200 * time.Millisecond
 		long, short, second := wait(300, left), wait(60, left), wait(80, left) // 150 + 30 ms, and 40 more do not fit
 		var r *Rejection
-		if err := <-long; !errors.As(err, &r) || r.Reason != Displaced {
-			t.Errorf("the longest: %v, want displaced", err)
+		if err := <-long; !errors.As(err, &r) || r.Reason != Displaced || r.Knob() != sizeKnob || !strings.Contains(err.Error(), "gave its place to a shorter request,") {
+			t.Errorf("the longest: %v by %s, want displaced by its size", err, r.Knob())
 		}
 		// 140 ms would be in time, being due first, but then 30 and 40 would not.
 		err := <-wait(280, 190*time.Millisecond)

@@ -99,6 +99,9 @@ func (l *Limiter) decide(now time.Duration, w *waiter) {
 		}
 		if w.ready != nil {
 			t := l.refusal(now, reason, nil, nil)
+			if t.count == 0 { // nobody has it yet
+				t.ground = w.place.Ground()
+			}
 			if w.refusal = l.refuse(now, t); t.count == 1 {
 				t.waited, t.service = waited, w.service
 			}

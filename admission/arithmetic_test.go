@@ -3,6 +3,7 @@ package admission
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -117,6 +118,50 @@ func TestDerivedDepthAgainstDraws(t *testing.T) {
 		// Four standard errors of a count, and 0.1 point for the gamma.
 		if tolerance := 4*math.Sqrt(want*(1-want)/n) + 0.001; math.Abs(got-want) > tolerance {
 			t.Errorf("P(late at depth %d) = %.4f, draws say %.4f", d, got, want)
+		}
+	}
+}
+
+// Work that takes always the same, on slots out of step: the depth against draws of when
+// each comes free. Whole rounds take what they take; nearly whole ones no more.
+func TestDerivedDepthOfRounds(t *testing.T) {
+	const seed, n, mean = 7, 20_000, 0.18
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	late := func(slots, d int, objective float64) float64 {
+		count, phases := 0, make([]float64, slots-1)
+		for range n {
+			for i := range phases {
+				phases[i] = r.Float64()
+			}
+			slices.Sort(phases)
+			// The d-th place is taken when a slot has just been: it comes free last, after a
+			// round, and the others before it.
+			wait := float64(d / slots)
+			if rest := d % slots; rest > 0 {
+				wait += phases[rest-1]
+			}
+			if (wait+1)*mean > objective+1e-9 {
+				count++
+			}
+		}
+		return float64(count) / n
+	}
+	e := measured(100_000, fixedAt(mean))
+	for _, c := range []struct {
+		slots     int
+		objective float64
+	}{{8, 0.4}, {8, 0.45}, {8, 0.6}, {16, 0.4}, {16, 0.5}, {60, 0.4}, {2, 0.4}, {4, 0.36}, {4, 0.5}} {
+		want := 0
+		for want < 1000 && late(c.slots, want+1, c.objective) <= 0.01 {
+			want++
+		}
+		of := pace{slots: float64(c.slots) / mean, limit: c.slots, cv2: 0}
+		for _, guess := range []int{1, 10, 1000} {
+			got, ok := e.deepest(of, c.objective, 0.01, guess, 1<<20)
+			if !ok || math.Abs(float64(got-want)) > 1+0.02*float64(c.slots) {
+				t.Errorf("%d slots, objective %v s, from %d: %d deep, draws say %d", c.slots, c.objective, guess, got, want)
+			}
 		}
 	}
 }
@@ -266,7 +311,7 @@ func TestDerivationString(t *testing.T) {
 		},
 		{
 			"search", with(func(c *Config) { c.Limit = doubling{from: 4, to: 60, every: 1} }), 0, nil,
-			"16 slots / 40ms mean = 400/s, on average 6.28 times that while the limit is searched; objective 400ms p99, service p99 185ms -> 538 deep (rule of thumb 160: p99 would be 598ms); 0 samples, prior service 40ms",
+			"16 slots / 40ms mean = 400/s, on average 6.28 times that while the limit is searched and may grow; objective 400ms p99, service p99 185ms -> 538 deep, none waiting beyond its deadline, or without one the objective or MaxWait (rule of thumb 160: p99 would be 598ms); 0 samples, prior service 40ms",
 		},
 		{
 			"few samples", base, 30, fixedAt(0.05),
@@ -274,7 +319,7 @@ func TestDerivationString(t *testing.T) {
 		},
 		{
 			"drifted", with(func(c *Config) { c.Service = 50 * time.Millisecond }), 1000, fixedAt(0.063),
-			"60 slots / 63ms mean = 952.4/s; objective 400ms p99, service p99 63ms -> 320 deep (rule of thumb 381: p99 would be 463ms); drifted: declared service 50ms",
+			"60 slots / 63ms mean = 952.4/s; objective 400ms p99, service p99 63ms -> 313 deep (rule of thumb 381: p99 would be 472ms); drifted: declared service 50ms",
 		},
 		{
 			"fixed depth", with(func(c *Config) { c.Depth = 480 }), 100_000, exponentialAt(0.05),
@@ -296,6 +341,33 @@ func TestDerivationString(t *testing.T) {
 		if got := play(t, c.cfg, c.n, c.quantile).Stats(0).Derivation.String(); got != c.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", c.name, got, c.want)
 		}
+	}
+}
+
+// What fails late or is read slowly holds its slot beyond the service time: a mean above the
+// p99 is no mistake, and says what it is.
+func TestDerivationOfSlotsHeldLonger(t *testing.T) {
+	c, err := New(Config{Limit: limit.Fixed(20), Objective: 400 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b, none Batch
+	for range 1000 {
+		b.Add(54*time.Millisecond, 65*time.Millisecond, 1, 1)
+	}
+	c.Observe(0, &b)
+	c.Observe(2*c.cfg.Objective, &none)
+	want := "20 slots / 65ms mean, failures and slow readers included = 307.7/s; objective 400ms p99, service p99 54ms -> "
+	if got := c.Stats(0).Derivation.String(); !strings.HasPrefix(got, want) {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// One slot is no slots.
+func TestDerivationOfOne(t *testing.T) {
+	d := Derivation{Limit: 1, Mean: time.Second, Service: time.Second, Rate: 1, Samples: 1, Prior: time.Second, Percentile: 0.99, Objective: time.Second}
+	if got := d.String(); !strings.HasPrefix(got, "1 slot / 1s mean = ") || !strings.HasSuffix(got, "; 1 sample, prior service 1s") {
+		t.Error(got)
 	}
 }
 

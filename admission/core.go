@@ -240,8 +240,8 @@ func (c *Core) enqueue(r *Request, f *flow) Decision {
 	}
 	f.row.quota.spend(r.Cost)
 	w := c.push(r, f)
-	c.evictVictims() // after the push: the queue was never empty
-	c.dispatch()     // it may be first, and fit slots that a costlier one could not use
+	c.evictVictims(r, f) // after the push: the queue was never empty
+	c.dispatch()         // it may be first, and fit slots that a costlier one could not use
 	if d.Verdict = w.verdict; w.verdict == Admitted {
 		c.undecide(w)
 		c.counts.dequeued-- // it did not wait

@@ -40,6 +40,9 @@ func TestCohortsGiveWay(t *testing.T) {
 			t.Fatalf("%+v is still there", w)
 		}
 	}
+	if retry.Ground() != ByRetry || none.Ground() != ByCohort || late.Ground() != ByCohort || early.Ground() != NoGround {
+		t.Errorf("by %v, %v, %v, %v", retry.Ground(), none.Ground(), late.Ground(), early.Ground())
+	}
 	if wait(50, 1) != nil || wait(51, 1) != nil || wait(0, 1) != nil || wait(1, 2) != nil {
 		t.Error("somebody who ranks no higher found a place")
 	}

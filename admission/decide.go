@@ -191,7 +191,7 @@ func (c *Core) need(size int, whole time.Duration) time.Duration {
 	default:
 		unit = float64(size)
 	}
-	if budget := whole.Seconds() / unit; whole != Never && budget < fits*n {
+	if budget := float64(whole) / 1e9 / unit; whole != Never && budget < fits*n { // Seconds would divide twice
 		n = c.bearable(budget, unit, n)
 	}
 	return seconds(n * unit)
@@ -478,7 +478,7 @@ func (c *Core) count(f *flow, why Reason) {
 	c.counts.refusals[why]++
 	o := why.Outcome()
 	c.counts.outcomes[o]++
-	if why.RetryCanWin() && why != Draining && why != OverQuota {
+	if why.RetryCanWin() && why != OverQuota {
 		c.counts.refused++
 	}
 }

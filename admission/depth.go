@@ -16,7 +16,10 @@ import (
 // time held, and the time of the d-th has the mean d/rate and the variance
 // cv2 x d/rate^2, cv2 the squared coefficient of variation of the service time
 // (renewal theory; exact for exponential service, where it is an Erlang
-// distribution, and for fixed service, where it is 0). The units of one request
+// distribution). Work that takes always the same has none of it, but leaves the slots out
+// of step by whatever they were, which has a variance of its own: theory.RoundVariance.
+// Without that, 8 slots of 180 ms and an objective of 400 ms have nine places, and the
+// ninth waits for two services before its own. The units of one request
 // depart together, which multiplies the variance by the mean cost of a request.
 // The time is taken as a gamma distribution of these moments. The service
 // itself, of a request of mean size, is added by summing over its measured
@@ -30,6 +33,7 @@ import (
 // A pace is how fast a queue drains.
 type pace struct {
 	slots   float64 // units of cost per second that the slots can serve
+	limit   int     // how many those are
 	cv2     float64 // of the service
 	allowed float64 // units of cost per second that are allowed; 0: any
 }
@@ -53,15 +57,23 @@ type departures struct {
 // departing returns the distribution for d units; a cv2 below 1e-6 counts as fixed.
 func departing(d int, of pace) departures {
 	p := departures{mean: float64(d) / of.slots}
-	if d == 0 || of.cv2 < 1e-6 {
+	variance := of.cv2*float64(d) + theory.RoundVariance(d, of.limit, of.cv2)
+	if variance < 1e-6*float64(d) || d == 0 {
 		p.never = p.mean * (1 - 1e-9)
 		p.always = p.never
 	} else {
-		// Eight standard deviations off, and there is nothing to compute.
-		p.sd = math.Sqrt(of.cv2*float64(d)) / of.slots
-		p.never, p.always = p.mean+8*p.sd, p.mean-8*p.sd
-		p.s = of.cv2 / (9 * float64(d))
+		p.sd = math.Sqrt(variance) / of.slots
+		p.s = variance / (9 * float64(d) * float64(d))
 		p.root = math.Sqrt(p.s)
+		// Eight standard deviations off there is nothing to compute, nor where the cube root
+		// is off by what is beyond reach.
+		most, least := 1-p.s+normalReach*p.root, max(0, 1-p.s-normalReach*p.root)
+		p.never = min(p.mean+8*p.sd, p.mean*most*most*most*(1+1e-9))
+		if of.limit > 0 { // the end of the round, by which they depart if the service does not vary
+			whole := float64((d + of.limit - 1) / of.limit * of.limit)
+			p.never = min(p.never, (whole*(1-1e-9)+8*math.Sqrt(of.cv2*float64(d)))/of.slots)
+		}
+		p.always = max(p.mean-8*p.sd, p.mean*least*least*least*(1-1e-9))
 	}
 	if of.allowed > 0 {
 		spaced := float64(d) / of.allowed * (1 - 1e-9)
@@ -216,7 +228,7 @@ const maxLoad = 1e9
 // log, the metrics, the state page and a refusal show the same one.
 type Derivation struct {
 	Limit       int
-	Mean        time.Duration // time for which a unit of cost is held
+	Mean        time.Duration // time for which a unit of cost is held, by whatever ends: what fails late or is read slowly too, so it may exceed Service
 	Rate        float64       // units of cost per second that can be served: by the slots, or as Allowance has it if that is less
 	Allowance   Quota         // Config.Allowance, its burst with its default; zero without
 	Objective   time.Duration
@@ -260,7 +272,8 @@ const driftTolerated = 0.25
 //
 //	60 slots / 50ms mean = 1200/s; objective 400ms p99, service p99 230ms -> 201 deep (rule of thumb 480: p99 would be 628ms)
 //	60 slots / 50ms mean = 1200/s, 100/s allowed, burst 20; objective 400ms p99, service p99 230ms -> 16 deep (rule of thumb 40: p99 would be 633ms)
-//	16 slots / 40ms mean = 400/s, on average 6.28 times that while the limit is searched; objective 400ms p99, service p99 185ms -> 538 deep (rule of thumb 160: p99 would be 598ms)
+//	16 slots / 40ms mean = 400/s, on average 6.28 times that while the limit is searched and may grow; objective 400ms p99, service p99 185ms -> 538 deep, none waiting beyond its deadline, or without one the objective or MaxWait (rule of thumb 160: p99 would be 598ms)
+//	20 slots / 65ms mean, failures and slow readers included = 307.7/s; objective 400ms p99, service p99 54ms -> 102 deep (rule of thumb 123: p99 would be 466ms)
 func (d Derivation) String() string {
 	var b strings.Builder
 	p := fmt.Sprintf("p%g", math.Round(d.Percentile*1e5)/1e3)
@@ -274,12 +287,16 @@ func (d Derivation) String() string {
 	if d.Fixed && d.Depth == 0 && d.Samples == 0 {
 		return fmt.Sprintf("no queue, as configured: %d at once", d.Limit) // nothing is measured, and nothing follows from it
 	}
-	fmt.Fprintf(&b, "%d slots / %s mean = %s/s", d.Limit, brief(d.Mean), figures(slots))
+	fmt.Fprintf(&b, "%s / %s mean", plural(d.Limit, "slot"), brief(d.Mean))
+	if d.Mean > d.Service+d.Service/10 { // by more than the bucket of a histogram
+		b.WriteString(", failures and slow readers included")
+	}
+	fmt.Fprintf(&b, " = %s/s", figures(slots))
 	if d.Allowance.Rate > 0 {
 		b.WriteString(", " + d.Allowance.allowed())
 	}
 	if d.Growth > 1 {
-		fmt.Fprintf(&b, ", on average %.3g times that while the limit is searched", d.Growth)
+		fmt.Fprintf(&b, ", on average %.3g times that while the limit is searched and may grow", d.Growth)
 	}
 	fmt.Fprintf(&b, "; objective %s %s, service %s %s -> ", brief(d.Objective), p, p, brief(d.Service))
 	switch {
@@ -292,6 +309,9 @@ func (d Derivation) String() string {
 	default:
 		fmt.Fprintf(&b, "%d deep", d.Depth)
 	}
+	if d.Growth > 1 && !d.Fixed {
+		b.WriteString(", none waiting beyond its deadline, or without one the objective or MaxWait")
+	}
 	if d.Tight || d.Chances {
 		b.WriteString(", more for whoever has a deadline within the objective")
 	}
@@ -299,7 +319,7 @@ func (d Derivation) String() string {
 		fmt.Fprintf(&b, " (rule of thumb %d: %s would be %s)", d.Rule, p, brief(d.RuleLatency))
 	}
 	if d.Prior > 0 {
-		fmt.Fprintf(&b, "; %d samples, prior service %s", d.Samples, brief(d.Prior))
+		fmt.Fprintf(&b, "; %s, prior service %s", plural(d.Samples, "sample"), brief(d.Prior))
 	}
 	if d.Drifted {
 		fmt.Fprintf(&b, "; drifted: declared service %s", brief(d.Declared))
@@ -322,6 +342,14 @@ func priorMean(declared, objective time.Duration) time.Duration {
 		return declared
 	}
 	return objective / 10
+}
+
+// plural returns "1 slot", "60 slots".
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
 }
 
 // brief prints a duration to three figures: 49.983ms is 50ms.

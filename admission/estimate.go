@@ -151,7 +151,7 @@ func (b *Batch) AddSample(s Sample) {
 		return
 	}
 	elsewhere := min(max(s.Elsewhere, 0), s.Hold)
-	one := held{n: 1, cost: float64(cost), costSeconds: s.Hold.Seconds() * float64(cost)}
+	one := held{n: 1, cost: float64(cost), costSeconds: float64(s.Hold) / 1e9 * float64(cost)}
 	if elsewhere > 0 {
 		one.elsewhere = elsewhere.Seconds() * one.cost
 	}
@@ -274,6 +274,7 @@ type estimate struct {
 	shaped   float64       // for which the prior was made, seconds a unit of size
 	points   []point       // the distribution in force, rising; see refresh
 	total    float64       // weight of points
+	longer   float64       // see hold; as of refresh
 	sizes    sizing        // what the offered sizes say
 }
 
@@ -370,6 +371,7 @@ const negligible = 1e-10
 // is left out; it could not move a percentile.
 func (e *estimate) refresh() {
 	pw := e.priorWeight()
+	e.longer = max(e.served.mean(e.mean, pw), e.ended.mean(e.mean, pw))
 	if pw > 0 {
 		// The prior is about a request, the samples about a unit of its size.
 		size, _ := e.request()
@@ -443,10 +445,7 @@ func (e *estimate) moments() (mean, cv2 float64) {
 // connections for a minute leaves a mean of a millisecond, and a queue derived
 // from that is 50 times too deep when the upstream is back. So the longer of the
 // two means is believed.
-func (e *estimate) hold() float64 {
-	pw := e.priorWeight()
-	return max(e.served.mean(e.mean, pw), e.ended.mean(e.mean, pw))
-}
+func (e *estimate) hold() float64 { return e.longer }
 
 // request returns the mean size and the mean cost of a request.
 func (e *estimate) request() (size, cost float64) {

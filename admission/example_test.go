@@ -99,6 +99,6 @@ func Example_driver() {
 	fmt.Println(s.Arrivals, "arrivals,", s.InUse, "in use,", s.Waiting, "waiting")
 	// Output:
 	// map[completed:124 rejected: queue_full:126]
-	// 2 slots / 30ms mean = 66.67/s, 60/s allowed, burst 2; objective 150ms p99, service p99 30ms -> 7 deep, more for whoever has a deadline within the objective (rule of thumb 9: p99 would be 184ms)
+	// 2 slots / 30ms mean = 66.67/s, 60/s allowed, burst 2; objective 150ms p99, service p99 30ms -> 7 deep, more for whoever has a deadline within the objective (rule of thumb 9: p99 would be 188ms)
 	// 250 arrivals, 0 in use, 0 waiting
 }

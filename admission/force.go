@@ -119,7 +119,7 @@ func (c *Core) derive() {
 	_, c.cv2 = c.service.moments()
 	top := c.service.quantile(q)
 	hold := c.service.hold()
-	pace := pace{slots: float64(c.limit) / hold, cv2: c.cv2, allowed: c.allowance.Rate}
+	pace := pace{slots: float64(c.limit) / hold, limit: c.limit, cv2: c.cv2, allowed: c.allowance.Rate}
 	rate := pace.rate()
 	size, cost := c.service.request()
 	objective := c.cfg.Objective.Seconds()

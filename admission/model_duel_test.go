@@ -8,10 +8,10 @@ import (
 
 var modelSeed = flag.Uint64("model.seed", 0, "of the random operations against the model; 0 is the default one")
 
-// TestModel plays a million random operations, or 50,000 under the race
+// TestModel plays 400,000 random operations, or 50,000 under the race
 // detector and with -short.
 func TestModel(t *testing.T) {
-	steps := 1_000_000
+	steps := 400_000
 	if raceEnabled || testing.Short() {
 		steps = 50_000
 	}

@@ -241,7 +241,7 @@ func (m *model) late(predicted, allowed, spare time.Duration) bool {
 	if !m.num.tight || spare < 0 || allowed > spare {
 		return true
 	}
-	queue := departing(int(math.Round(predicted.Seconds()*m.num.slots)), pace{slots: m.num.slots, cv2: m.num.cv2})
+	queue := departing(int(math.Round(predicted.Seconds()*m.num.slots)), pace{slots: m.num.slots, limit: m.limit, cv2: m.num.cv2})
 	return queue.longer(spare.Seconds()) > 0.95
 }
 

@@ -178,14 +178,14 @@ func (c *Core) lack(r *Request, g *gone) Reason {
 }
 
 // evictVictims tells those that makeRoom chose. The newcomer is in the queue by now.
-func (c *Core) evictVictims() {
+func (c *Core) evictVictims(r *Request, f *flow) {
 	for i, w := range c.victims {
 		why := c.over(w)
 		switch {
 		case why == None && w.keyed != nil && c.latest[*w.keyed] != w:
 			why = Replaced
 		case why == None:
-			why = Displaced
+			why, w.ground = Displaced, c.groundOf(w, r, f)
 		}
 		c.lanes[w.priority-1].giving = 0
 		c.tell(w, why)

@@ -50,6 +50,6 @@ func (c *Core) spent(r *Request, d *Decision) bool {
 	}
 	_, cost := c.service.request()
 	units := int(math.Round(d.PredictedWait.Seconds() * c.slotRate() * c.growth))
-	queue := departing(units, pace{slots: c.slotRate() * c.growth, cv2: c.cv2 * cost})
+	queue := departing(units, pace{slots: c.slotRate() * c.growth, limit: c.limit, cv2: c.cv2 * cost})
 	return queue.longer(spare.Seconds()) > 1-tightOdds
 }

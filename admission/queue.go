@@ -28,6 +28,7 @@ type Waiter struct {
 	victim       bool  // scratch of makeRoom
 	verdict      Verdict
 	reason       Reason
+	ground       Ground // of one that was Displaced
 	share        Share
 }
 

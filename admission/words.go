@@ -83,7 +83,7 @@ const (
 	NoBudget                  // rejected: predicted wait + service does not fit the remaining budget; or it would make others late that take less
 	OverQuota                 // rejected: its tenant has had what its quota allows for now
 	Shed                      // rejected: everybody who fills the queue outranks it, or its cohort is shed at the door
-	Displaced                 // rejected: gave its place to a request that ranks above it
+	Displaced                 // rejected: gave its place to a request that ranks above it, see Ground
 	Replaced                  // rejected: a newer one of the same key has its place
 	WaitBound                 // rejected: waited as long as MaxWait allows
 	Unavailable               // rejected: there is nothing to run it on; also while the limit is 0, a pause
@@ -126,11 +126,12 @@ func (r Reason) Outcome() Outcome {
 }
 
 // RetryCanWin reports whether the same request, sent again after Retry-After,
-// could be served. It cannot when its own budget or size was the reason, or a newer
-// one has taken its place.
+// could be served here. It cannot when its own budget or size was the reason, a newer
+// one has taken its place, or the Core serves nobody any more: what is Draining may be
+// sent elsewhere, at once.
 func (r Reason) RetryCanWin() bool {
 	switch r {
-	case QueueFull, BytesFull, OverQuota, Shed, Displaced, WaitBound, Unavailable, Draining:
+	case QueueFull, BytesFull, OverQuota, Shed, Displaced, WaitBound, Unavailable:
 		return true
 	}
 	return false

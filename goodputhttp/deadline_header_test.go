@@ -100,10 +100,10 @@ func TestC061FurtherHeaders(t *testing.T) {
 	}
 }
 
-// C058: the deadline of an absolute header is an instant of the wall clock once, at the
+// A wall-clock step, C058: the deadline of an absolute header is an instant of the wall clock once, at the
 // door. What comes of it, and of a stamp, has a monotonic reading, so that it does not move
 // when the wall clock does.
-func TestC058InstantsBecomeMonotonic(t *testing.T) {
+func TestWallClockStepOfHeaders_C058(t *testing.T) {
 	s := &Server{
 		DeadlineHeaders: []DeadlineHeader{{"X-Mine", FormatEpochMillis}},
 		Trusted:         func(*http.Request) bool { return true },

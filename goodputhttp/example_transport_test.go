@@ -185,14 +185,14 @@ func ExampleDependency_Explain() {
 	}
 	fmt.Print(search.Explain())
 	// Output:
-	// search: 2 calls, 1 attempts sent, 0 bodies open
+	// search: 2 calls, 1 attempt sent, 0 bodies open
 	//   again    0 retries sent, 0 hedges sent of which 0 won; a hedge starts once 100 answers are known
 	//   refused  0 of the attempts sent, by the service or one behind it
-	//   kept     1 attempts here and not sent: 0 by the throttle, 0 by the limiter, 1 with no time left
+	//   kept     1 attempt here and not sent: 0 by the throttle, 0 by the limiter, 1 with no time left
 	//   retry    attempts: at most 3, the n-th retry after 0 to min(50ms x 2^(n-1), 10s)
 	//            hints: a server is waited for up to 1m0s
 	//            nested: one attempt inside an attempt of a call outside
-	//            budget: 0 of max(0.1 x 1 calls, 10) retries in 10s, 10 left
-	//            so far: 2 calls, 1 attempts made by 1 of them (x 1.000), 1 attempts kept here and not sent
+	//            budget: 0 of max(0.1 x 1 call, 10) retries in 10s, 10 left
+	//            so far: 2 calls, 1 attempt made by 1 of them (x 1.000), 1 attempt kept here and not sent
 	//            calls ended: 1 answered, 1 kept
 }

@@ -63,7 +63,8 @@ type Dependency struct {
 	Retry *retry.Policy
 
 	// Throttle keeps requests at home that would be refused anyway: the error is an
-	// *Unsent. nil: none are.
+	// *Unsent. If it keeps a later attempt, the answer of the one before is returned, and
+	// DependencyStats.Throttled and Explain count it. nil: none are.
 	Throttle *retry.Throttle
 
 	// Hedge sends slow requests a second time. nil: never.

@@ -55,10 +55,10 @@ func (d *Dependency) Stats() DependencyStats {
 func (d *Dependency) Explain() string {
 	s := d.Stats()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d calls, %d attempts sent, %d bodies open\n", s.Name, s.Calls, s.Attempts, s.OpenBodies)
-	fmt.Fprintf(&b, "  again    %d retries sent", s.Retries)
+	fmt.Fprintf(&b, "%s: %s, %s sent, %s open\n", s.Name, plural(s.Calls, "call", "calls"), plural(s.Attempts, "attempt", "attempts"), plural(s.OpenBodies, "body", "bodies"))
+	fmt.Fprintf(&b, "  again    %s sent", plural(s.Retries, "retry", "retries"))
 	if d.Hedge != nil {
-		fmt.Fprintf(&b, ", %d hedges sent of which %d won; a hedge starts ", s.Hedges, s.HedgeWins)
+		fmt.Fprintf(&b, ", %s sent of which %d won; a hedge starts ", plural(s.Hedges, "hedge", "hedges"), s.HedgeWins)
 		if delay := d.Hedge.Delay(); delay > 0 {
 			fmt.Fprintf(&b, "after %v", delay.Round(time.Microsecond))
 		} else {
@@ -66,8 +66,8 @@ func (d *Dependency) Explain() string {
 		}
 	}
 	fmt.Fprintf(&b, "\n  refused  %d of the attempts sent, by the service or one behind it\n", s.Shed)
-	fmt.Fprintf(&b, "  kept     %d attempts here and not sent: %d by the throttle, %d by the limiter, %d with no time left\n",
-		s.Throttled+s.Refused+s.OutOfTime, s.Throttled, s.Refused, s.OutOfTime)
+	fmt.Fprintf(&b, "  kept     %s here and not sent: %d by the throttle, %d by the limiter, %d with no time left\n",
+		plural(s.Throttled+s.Refused+s.OutOfTime, "attempt", "attempts"), s.Throttled, s.Refused, s.OutOfTime)
 	if d.Throttle != nil {
 		fmt.Fprintf(&b, "  throttle %v\n", d.Throttle.Stats())
 	}
@@ -79,4 +79,12 @@ func (d *Dependency) Explain() string {
 		b.WriteString(d.Limiter.Explain())
 	}
 	return b.String()
+}
+
+// plural returns "1 body", "60 bodies".
+func plural[N int | uint64](n N, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
 }

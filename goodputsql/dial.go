@@ -22,8 +22,12 @@ type DialError struct {
 
 // Error says since when, why, and when the next attempt is.
 func (e *DialError) Error() string {
-	return fmt.Sprintf("goodputsql: no connection to the database since %s (%d attempts failed), the next attempt is at %s: %v",
-		e.Since.Format(time.RFC3339), e.Failures, e.Next.Format(time.RFC3339Nano), e.Last)
+	failed := fmt.Sprintf("%d attempts failed", e.Failures)
+	if e.Failures == 1 {
+		failed = "1 attempt failed"
+	}
+	return fmt.Sprintf("goodputsql: no connection to the database since %s (%s), the next attempt is at %s: %v",
+		e.Since.Format(time.RFC3339), failed, e.Next.Format(time.RFC3339Nano), e.Last)
 }
 
 // Unwrap returns Last.

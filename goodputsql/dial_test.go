@@ -161,7 +161,7 @@ func TestOutage(t *testing.T) {
 		if !told.Since.Equal(began) || told.Failures < 5 || !told.Next.After(time.Now()) || told.Next.After(time.Now().Add(5*time.Second)) {
 			t.Errorf("told %+v", told)
 		}
-		for _, part := range []string{told.Since.Format(time.RFC3339), "attempts failed", "the next attempt is at", errDial.Error()} {
+		for _, part := range []string{told.Since.Format(time.RFC3339), "attempt", "the next attempt is at", errDial.Error()} {
 			if !strings.Contains(told.Error(), part) {
 				t.Errorf("%q does not say %q", told, part)
 			}

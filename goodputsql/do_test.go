@@ -100,6 +100,14 @@ func TestHowAFunctionEnds(t *testing.T) {
 	}
 }
 
+// lingers lets everybody else go first, as often as matters. It does not sleep: database/sql
+// closes under a lock, and while somebody waits for that the clock of a bubble stands still.
+func lingers() {
+	for range 100 {
+		runtime.Gosched()
+	}
+}
+
 // A transaction that is rolled back because its context ended goes back into the pool only
 // if the driver can tell that it is well, whoever notices the end first; and its slot only
 // when it is closed.
@@ -162,7 +170,7 @@ func TestContextEndsATransaction(t *testing.T) {
 		for _, bare := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					s, lim := &server{bare: bare, rollbackErr: errServer, closes: func() { time.Sleep(time.Millisecond) }}, fixed(1)
+					s, lim := &server{bare: bare, rollbackErr: errServer, closes: lingers}, fixed(1)
 					db, pool := s.behind(t, lim, goodputsql.Config{})
 					for i := range 20 {
 						ctx, cancel := context.WithCancel(context.Background())

@@ -26,9 +26,9 @@ func TestDrain(t *testing.T) {
 		third   goodput.Reason
 	}{
 		{"drain", (*Pool).Drain, time.Hour, 3 * time.Second, "", goodput.None, goodput.None},
-		{"drain, not for long", (*Pool).Drain, 1500 * time.Millisecond, 1500 * time.Millisecond, "pool: cpu is not drained, 1 tasks still run", goodput.None, goodput.Draining},
+		{"drain, not for long", (*Pool).Drain, 1500 * time.Millisecond, 1500 * time.Millisecond, "pool: cpu is not drained, 1 task still runs", goodput.None, goodput.Draining},
 		{"stop", (*Pool).Stop, time.Hour, time.Second, "", goodput.Draining, goodput.Draining},
-		{"stop, not for long", (*Pool).Stop, 500 * time.Millisecond, 500 * time.Millisecond, "pool: cpu is not drained, 1 tasks still run", goodput.Draining, goodput.Draining},
+		{"stop, not for long", (*Pool).Stop, 500 * time.Millisecond, 500 * time.Millisecond, "pool: cpu is not drained, 1 task still runs", goodput.Draining, goodput.Draining},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

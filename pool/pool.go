@@ -192,7 +192,11 @@ func (p *Pool) Drain(ctx context.Context) error {
 		p.mu.Lock()
 		n := p.running.n
 		p.mu.Unlock()
-		return fmt.Errorf("pool: %s is not drained, %d tasks still run: %w", p.lim.Name(), n, err)
+		still := fmt.Sprintf("%d tasks still run", n)
+		if n == 1 {
+			still = "1 task still runs"
+		}
+		return fmt.Errorf("pool: %s is not drained, %s: %w", p.lim.Name(), still, err)
 	}
 	return nil
 }

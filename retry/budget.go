@@ -139,5 +139,5 @@ func (b *Budget) Stats() BudgetStats {
 
 // String returns the arithmetic.
 func (s BudgetStats) String() string {
-	return fmt.Sprintf("%d of max(%.6g x %d calls, %d) retries in %v", s.Retries, s.Ratio, s.Calls, s.Reserve, s.Window)
+	return fmt.Sprintf("%d of max(%.6g x %s, %d) retries in %v", s.Retries, s.Ratio, plural(s.Calls, "call"), s.Reserve, s.Window)
 }

@@ -69,7 +69,7 @@ func TestErrorSentences(t *testing.T) {
 		},
 		{
 			&Policy{Budget: &Budget{Reserve: 1}}, refused(Fault{Status: 503}),
-			"retry: billing: tried 2 times in 25ms, and not again: the retry budget is spent (1 of max(0.1 x 1 calls, 1) retries in 10s): boom",
+			"retry: billing: tried 2 times in 25ms, and not again: the retry budget is spent (1 of max(0.1 x 1 call, 1) retries in 10s): boom",
 		},
 		{
 			&Policy{Classify: func(Fault) Verdict { return VerdictFinal }}, refused(Fault{Status: 503}),

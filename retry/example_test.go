@@ -81,8 +81,8 @@ func ExamplePolicy_Explain() {
 	// attempts: at most 3, the n-th retry after 0 to min(1ms x 2^(n-1), 10s), all within 2s
 	// hints: a server is waited for up to 1m0s
 	// nested: one attempt inside an attempt of a call outside
-	// budget: 1 of max(0.1 x 1 calls, 10) retries in 10s, 9 left
-	// so far: 1 calls, 2 attempts made by 1 of them (x 2.000)
+	// budget: 1 of max(0.1 x 1 call, 10) retries in 10s, 9 left
+	// so far: 1 call, 2 attempts made by 1 of them (x 2.000)
 	// calls ended: 1 answered
 }
 

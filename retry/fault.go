@@ -128,7 +128,7 @@ func (f Fault) filled() Fault {
 	case inner != nil:
 	case errors.As(f.Err, &rej):
 		f.merge(Fault{NotExecuted: true, Shed: true, Hint: Hint{
-			After: rej.RetryAfter, Said: rej.RetryAfter > 0, Never: rej.RetryAfter <= 0,
+			After: rej.RetryAfter, Said: rej.RetryAfter > 0, Never: rej.RetryAfter <= 0 && rej.Reason != goodput.Draining, // another may take that
 			Exact: rej.Reason == goodput.OverQuota,
 		}})
 	case errors.Is(f.Err, goodput.ErrRejected):

@@ -70,9 +70,9 @@ func (s *Stats) explain(b *strings.Builder) {
 	if by > 0 {
 		ratio = float64(sent) / float64(by)
 	}
-	fmt.Fprintf(b, "so far: %d calls, %d attempts made by %d of them (x %.3f)", s.Calls, sent, by, ratio)
+	fmt.Fprintf(b, "so far: %s, %s made by %d of them (x %.3f)", plural(s.Calls, "call"), plural(sent, "attempt"), by, ratio)
 	if s.Kept > 0 {
-		fmt.Fprintf(b, ", %d attempts kept here and not sent", s.Kept)
+		fmt.Fprintf(b, ", %s kept here and not sent", plural(s.Kept, "attempt"))
 	}
 	sep := "\ncalls ended: "
 	for i, n := range s.Stops {
@@ -82,4 +82,12 @@ func (s *Stats) explain(b *strings.Builder) {
 		}
 	}
 	b.WriteByte('\n')
+}
+
+// plural returns "1 call", "60 calls".
+func plural(n uint64, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
 }

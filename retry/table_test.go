@@ -282,6 +282,7 @@ func TestRejection(t *testing.T) {
 		{goodput.Rejection{Reason: goodput.QueueFull, RetryAfter: 3 * time.Second}, VerdictRetry, Hint{After: 3 * time.Second, Said: true}},
 		{goodput.Rejection{Reason: goodput.OverQuota, RetryAfter: 123456}, VerdictRetry, Hint{After: 123456, Said: true, Exact: true}},
 		{goodput.Rejection{Reason: goodput.Doomed}, VerdictFinal, Hint{Never: true}},
+		{goodput.Rejection{Reason: goodput.Draining}, VerdictRetry, Hint{}}, // by another, if there is one
 		{goodput.Rejection{Reason: goodput.Client, Outcome: goodput.Cancelled}, VerdictFinal, Hint{Never: true}},
 	} {
 		f := Fault{Err: fmt.Errorf("charge: %w", &row.rej)}

@@ -23,7 +23,7 @@ var ErrThrottled = errors.New("retry: kept at home")
 // A Throttle keeps calls at home that the server would most likely refuse, so that a
 // client that is refused stops costing the server. A call is kept with the chance
 //
-//	(requests - K x accepts) / (requests + 1), 0 to 0.9
+//	(requests - K x accepts) / (requests + 1), 0 to 0.9; 0 below 10 requests
 //
 // over the last Window: requests are the calls that were answered and those that were
 // kept, accepts those that the server did not refuse (Google, "Site Reliability
@@ -35,7 +35,11 @@ var ErrThrottled = errors.New("retry: kept at home")
 // of a Window after its end, 3 s, hardly anything is kept of a client that makes 50 calls
 // per second or more, and 1.8 windows after it nothing of any. With the two minutes and the
 // formula of the book alone that would be ten minutes at 100 calls per second. An outage
-// shorter than half a window is not noticed at all. After an idle window nothing is kept.
+// shorter than half a window is not noticed at all.
+//
+// With fewer than 10 requests in the window nothing is kept: a client that has just begun,
+// was idle for a window, or makes less than a call per second, is not judged by single
+// refusals, of which the formula alone would keep half of what follows at home.
 //
 // The zero value is ready to use. It is safe for concurrent use, belongs to one
 // dependency, and out of range it panics with the sentence of Validate.
@@ -152,6 +156,9 @@ func (t *Throttle) Stats() ThrottleStats {
 // String returns the arithmetic.
 func (s ThrottleStats) String() string {
 	all := attempts.Chance(s.K, s.Requests, s.Accepts)
+	if s.Requests < attempts.Fewest {
+		return fmt.Sprintf("%d of %d calls in %v were accepted: nothing is kept while there are fewer than %d", s.Accepts, s.Requests, s.Window, attempts.Fewest)
+	}
 	text := fmt.Sprintf("%d of %d calls in %v were accepted: chance max(0, min(%v, (%d - %.6g x %d) / %d)) = %.3f to be kept",
 		s.Accepts, s.Requests, s.Window, attempts.MostKept, s.Requests, s.K, s.Accepts, s.Requests+1, all)
 	if s.Chance < all {

@@ -63,6 +63,28 @@ func TestThrottleWaitsForAnswers(t *testing.T) {
 	})
 }
 
+// A fresh client keeps nothing at home after nine refusals, and says why.
+func TestThrottleOfFewCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := &Throttle{draw: func() float64 { return 0 }}
+		for i := range 10 {
+			if th.Refuses() {
+				t.Fatalf("kept after %d refusals", i)
+			}
+			if i == 9 {
+				want := "0 of 9 calls in 10s were accepted: nothing is kept while there are fewer than 10"
+				if got := th.Stats().String(); got != want {
+					t.Errorf("%s\nwant %s", got, want)
+				}
+			}
+			th.Refused()
+		}
+		if !th.Refuses() {
+			t.Error("sent after ten refusals and a draw of 0")
+		}
+	})
+}
+
 func TestThrottled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := &Throttle{draw: func() float64 { return 0.8 }}

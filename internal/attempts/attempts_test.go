@@ -140,6 +140,9 @@ func steps(t *testing.T, k float64, data []byte) {
 		}
 		r, a := float64(throttle.count(high, requested)), float64(throttle.count(high, accepted))
 		p := min(0.9, max(0, (r-k*a)/(r+1)))
+		if r < 10 {
+			p = 0
+		}
 		if r, a := float64(throttle.since(high, requested, 2)), float64(throttle.since(high, accepted, 2)); r >= 100 {
 			q := max(0, (r-k*a)/(r+1))
 			if q > 0 {
@@ -357,23 +360,25 @@ func TestThrottleRecovery(t *testing.T) {
 	}
 }
 
-// The first calls after an idle window, one after the other and all refused: each is
-// sent with 1/(n+1), until one in ten goes.
-func TestThrottleAfterIdleTime(t *testing.T) {
+// The first calls after an idle window, and those of a fresh client, one after the other and
+// all refused: ten are sent, and then one in ten. One refusal says nothing: a client that kept
+// half of its calls at home after it would keep the retries that would have been answered.
+func TestThrottleOfFewCalls(t *testing.T) {
 	th := Throttle{K: 2, Window: time.Second}
 	for range 100 {
 		th.Refused(0)
 	}
-	expected := 0.0
-	for n := range 10 {
-		p := th.Chance(time.Second)
-		if want := min(float64(n)/float64(n+1), MostKept); math.Abs(p-want) > 1e-9 {
-			t.Errorf("call %d: kept with %v, want %v", n, p, want)
+	fresh := Throttle{K: 2, Window: time.Second}
+	for n := range 12 {
+		want := 0.0
+		if n >= Fewest {
+			want = MostKept // 10/11 is more
 		}
-		expected += 1 - p
-		th.Refused(time.Second)
-	}
-	if math.Abs(expected-2.93) > 0.01 {
-		t.Errorf("%.2f go out, want 1 + 1/2 + ... + 1/10 = 2.93", expected)
+		for name, th := range map[string]*Throttle{"after an idle window": &th, "fresh": &fresh} {
+			if p := th.Chance(time.Second); p != want {
+				t.Errorf("%s, call %d: kept with %v, want %v", name, n, p, want)
+			}
+			th.Refused(time.Second)
+		}
 	}
 }

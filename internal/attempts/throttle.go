@@ -18,12 +18,19 @@ import (
 // TestThrottleRecovery shows both.
 const MostKept = 0.9
 
+// Fewest is how many calls the window must have before one is kept at home. Of fewer than
+// ten, one in ten that goes out is less than one in all, so nothing would be learned from
+// them; and the formula would judge by single refusals: after the first one of a fresh
+// client, 1/2, and half of the retries of a server that was busy for a moment would stay at
+// home. Ten refusals per window cost a server nothing.
+const Fewest = 10
+
 // A Throttle keeps calls at home that the server would most likely refuse, with the
 // probability
 //
 //	p = (requests - K x accepts) / (requests + 1), 0 at least, MostKept at most
 //
-// over the last Window (Google, "Site Reliability Engineering", chapter 21, "Client-Side
+// over the last Window, and 0 while that has fewer than Fewest requests (Google, "Site Reliability Engineering", chapter 21, "Client-Side
 // Throttling"). requests are the calls that were kept at home and those that were
 // answered; accepts are those that the server did not refuse. A call that runs counts
 // once its end is known: counted at its start, as the book has it, the first calls to a
@@ -38,8 +45,8 @@ const MostKept = 0.9
 //
 // So a server that accepts A calls per second is sent K x A of them, for the others cost
 // it what a refusal costs, and one that accepts none is sent a tenth. After an idle
-// Window all is forgotten, and p is 0: of the calls that come then, one after the other
-// and all refused, about 3 go out before one in ten does (1 + 1/2 + ... + 1/10 = 2.9).
+// Window all is forgotten, and p is 0: of the calls that come then the first Fewest go out,
+// and one in ten of the others if all of those were refused.
 //
 // It is not safe for concurrent use.
 type Throttle struct {
@@ -96,6 +103,9 @@ func (t *Throttle) Chance(now time.Duration) float64 {
 
 // Chance is the formula of a Throttle for so many requests and accepts.
 func Chance(k float64, requests, accepts uint64) float64 {
+	if requests < Fewest {
+		return 0
+	}
 	return min(max(0, (float64(requests)-k*float64(accepts))/float64(requests+1)), MostKept)
 }
 

@@ -82,30 +82,33 @@ const thinned = 1000
 // late returns P(d departures + own service > t seconds) with every slot busy: the
 // chance of the last in a full queue of depth d, first come first served, to be
 // too late. The departures take a gamma distributed time with the moments of
-// renewal theory, mean d/rate and variance cv2 d/rate^2: see admission/depth.go.
+// renewal theory, mean d/rate and variance cv2 d/rate^2, and that of the rounds of work
+// that does not vary: see admission/depth.go.
 func (s *server) late(d int, t float64) float64 {
 	step := max(1, len(s.sorted)/thinned)
+	variance := s.cv2*float64(d) + theory.RoundVariance(d, s.limit, s.cv2)
 	var sum, n float64
 	for i := step / 2; i < len(s.sorted); i += step {
-		sum += departed(d, s.rate(), s.cv2, t-s.sorted[i])
+		sum += departed(d, s.rate(), variance, t-s.sorted[i])
 		n++
 	}
 	return sum / n
 }
 
 // departed returns P(d departures take longer than t seconds), by the cube root
-// of Wilson and Hilferty (1931), whose error is below 0.001 from d = 10 on.
-func departed(d int, rate, cv2, t float64) float64 {
+// of Wilson and Hilferty (1931), whose error is below 0.001 from d = 10 on. The variance
+// is in units of the mean time between two departures.
+func departed(d int, rate, variance, t float64) float64 {
 	mean := float64(d) / rate
 	switch {
 	case t <= 0:
 		return b2f(d > 0 || t < 0)
 	case d == 0:
 		return 0
-	case cv2 < 1e-6:
+	case variance < 1e-6*float64(d):
 		return b2f(mean > t*(1+1e-9))
 	}
-	v := cv2 / (9 * float64(d)) // 1/(9k) of a gamma variable of shape k = d/cv2
+	v := variance / (9 * float64(d) * float64(d)) // 1/(9k) of a gamma variable of shape k = d^2/variance
 	z := (math.Cbrt(t/mean) - (1 - v)) / math.Sqrt(v)
 	return 0.5 * math.Erfc(z/math.Sqrt2)
 }

@@ -92,6 +92,8 @@ var programImports = map[string]string{
 	"metrics > build":    "the version is a metric",
 	"replay > accesslog": "a log is what it plays",
 	"report > uplot":     "it draws the charts",
+	"verify > load":      "what it offers is the generator's",
+	"verify > uplot":     "its page draws charts",
 
 	"builtin > strictyaml":  "a name that is not known is said as in a file",
 	"policy > strictyaml":   "the limiter part of a file",
@@ -106,6 +108,8 @@ var programImports = map[string]string{
 var others = map[string]string{
 	"internal/rules":   "tests of the source itself",
 	"internal/mutants": "tests of the tests",
+
+	"conformance": "what any limiter must do, for whoever writes one: of ours it knows nothing",
 }
 
 // checkPureImports: a pure package imports arithmetic and purer packages.

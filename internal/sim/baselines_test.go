@@ -50,7 +50,7 @@ func TestBaselinesAtThreeTimes(t *testing.T) {
 		{"reject", [3]float64{99.2, 99.6, 97.3}, [3]float64{0, lossless, lossless}},
 	} {
 		for i, d := range shapes {
-			n, length := 6, 15*time.Second
+			n, length := 4, 15*time.Second
 			switch {
 			case c.published[i] == 0:
 				n, length = 3, 5*time.Second // it is 0 in each
@@ -151,20 +151,20 @@ func TestMixedDeadlines(t *testing.T) {
 		rounding float64 // half a unit of the last published figure
 		runs     int
 	}{
-		{1.5, exponential50, fifo(slots, 480), 0.37, 0.005, 8},
-		{1.5, exponential50, discipline("edf expiry", slots, EDF, 0), 0.03, 0.005, 8},
-		{1.5, exponential50, discipline("edf doomed mean", slots, EDF, 50*ms), 0.64, 0.005, 8},
-		{1.5, exponential50, discipline("edf doomed p95", slots, EDF, p95), 0.998, 0.0005, 16},
-		{1.5, exponential50, discipline("lifo expiry", slots, LIFO, 0), 0.95, 0.005, 8},
+		{1.5, exponential50, fifo(slots, 480), 0.37, 0.005, 5},
+		{1.5, exponential50, discipline("edf expiry", slots, EDF, 0), 0.03, 0.005, 5},
+		{1.5, exponential50, discipline("edf doomed mean", slots, EDF, 50*ms), 0.64, 0.005, 5},
+		{1.5, exponential50, discipline("edf doomed p95", slots, EDF, p95), 0.998, 0.0005, 10},
+		{1.5, exponential50, discipline("lifo expiry", slots, LIFO, 0), 0.95, 0.005, 5},
 		// CoDel is published as 93 here, and as 96.3 below: see TestFewSlots.
-		{1.5, exponential50, named(t, "codel", 0, exponential50), 0.941, 0.0005, 8},
-		{1, exponential50, discipline("edf expiry", slots, EDF, 0), 0.953, 0.0005, 12},
-		{1, exponential50, discipline("lifo expiry", slots, LIFO, 0), 0.929, 0.0005, 8},
-		{1, exponential50, fifo(slots, 0), (1 - theory.ErlangB(slots, slots)) * (1 - (math.Exp(-2)+math.Exp(-8)+math.Exp(-40))/3), 0.0005, 8},
-		{1, fixed50, discipline("edf expiry", slots, EDF, 0), 0.998, 0.0005, 8},
-		{1, fixed50, discipline("lifo expiry", slots, LIFO, 0), 0.979, 0.0005, 8},
-		{1, fixed50, named(t, "codel", 0, fixed50), 0.967, 0.0005, 8},
-		{1, fixed50, fifo(slots, 0), 1 - theory.ErlangB(slots, slots), 0.0005, 8},
+		{1.5, exponential50, named(t, "codel", 0, exponential50), 0.941, 0.0005, 5},
+		{1, exponential50, discipline("edf expiry", slots, EDF, 0), 0.953, 0.0005, 5},
+		{1, exponential50, discipline("lifo expiry", slots, LIFO, 0), 0.929, 0.0005, 5},
+		{1, exponential50, fifo(slots, 0), (1 - theory.ErlangB(slots, slots)) * (1 - (math.Exp(-2)+math.Exp(-8)+math.Exp(-40))/3), 0.0005, 5},
+		{1, fixed50, discipline("edf expiry", slots, EDF, 0), 0.998, 0.0005, 5},
+		{1, fixed50, discipline("lifo expiry", slots, LIFO, 0), 0.979, 0.0005, 5},
+		{1, fixed50, named(t, "codel", 0, fixed50), 0.967, 0.0005, 5},
+		{1, fixed50, fifo(slots, 0), 1 - theory.ErlangB(slots, slots), 0.0005, 5},
 	} {
 		const length = 25 * time.Second
 		s := sustained(c.load, c.shape, 0, length)
@@ -227,7 +227,7 @@ func TestFewSlots(t *testing.T) {
 			s := sustained(1.5*float64(c.slots)/slots, exponential50, 2*time.Second, length).With(p)
 			s.Tiers[0].Slots = c.slots
 			share := func(r *Result) float64 { return blind(length)(r) * capacity / most }
-			compare(t, s, 12, measure{what: fmt.Sprintf("%s, %d slots", p.Name, c.slots), of: share, want: c.want[p.Name], rounding: 0.0005})
+			compare(t, s, 8, measure{what: fmt.Sprintf("%s, %d slots", p.Name, c.slots), of: share, want: c.want[p.Name], rounding: 0.0005})
 		}
 	}
 }
@@ -265,6 +265,6 @@ func TestCapacityStep(t *testing.T) {
 		if c.right != 0 {
 			want = c.right / 100
 		}
-		compare(t, s, 20, measure{what: fmt.Sprintf("%s %d", c.policy, c.depth), of: after, want: want, rounding: 0.0005, most: c.most})
+		compare(t, s, 12, measure{what: fmt.Sprintf("%s %d", c.policy, c.depth), of: after, want: want, rounding: 0.0005, most: c.most})
 	}
 }

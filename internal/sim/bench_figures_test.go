@@ -44,7 +44,7 @@ func TestBenchmarkOfOthers(t *testing.T) {
 			s.Classes[0].Patience = Leaves
 			runs := 6
 			if load == 10 {
-				runs = 3 // a tenth of the noise: the slots are always busy
+				runs = 2 // a tenth of the noise: the slots are always busy
 			}
 			ended := func(r *Result) float64 {
 				n := uint64(0)

@@ -60,13 +60,13 @@ func (s Scenario) Ceilings(seed uint64) (Ceilings, error) {
 	c.Offered = float64(g.all) / w.result.Window.Seconds()
 	switch t := w.tiers[0]; {
 	case t.slots() == 0:
-		c.miss("clairvoyant, size-aware and no queue: nothing bounds the resource")
+		c.miss("clairvoyant, size-aware and no queue are missing: nothing bounds the resource")
 		return c, nil
 	case c.Capacity == 0:
-		c.miss("clairvoyant, size-aware and no queue: the resource does nothing in the window")
+		c.miss("clairvoyant, size-aware and no queue are missing: the resource does nothing in the window")
 		return c, nil
 	case t.Next != nil || !w.single():
-		c.miss("clairvoyant, size-aware and no queue: they are about one tier")
+		c.miss("clairvoyant, size-aware and no queue are missing: they are about one tier")
 		return c, nil
 	}
 	w.ceil(&c, &g)
@@ -90,15 +90,15 @@ func (w *world) ceil(c *Ceilings, g *gathered) {
 
 	switch {
 	case w.tiers[0].Faults != nil:
-		c.miss("no queue: Erlang's formula is about work that does not fail")
+		c.miss("no queue is missing: Erlang's formula is about work that does not fail")
 	case w.memoryless():
 		served := 1 - theory.ErlangB(slots, c.Offered*w.demands()[0].units)
 		c.NoQueue = served * float64(fit) / n * unit
 	default:
-		c.miss("no queue: Erlang's formula is about Poisson arrivals at a constant rate, at a constant speed, before one limiter")
+		c.miss("no queue is missing: Erlang's formula is about Poisson arrivals at a constant rate, at a constant speed, before one limiter")
 	}
 	if w.renewed() {
-		c.miss("clairvoyant: who tries again has the whole deadline again, and nothing bounds the request with all of its attempts")
+		c.miss("clairvoyant is missing: who tries again has the whole deadline again, and nothing bounds the request with all of its attempts")
 		return
 	}
 	span := g.last - w.Warmup

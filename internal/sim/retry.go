@@ -43,8 +43,8 @@ type Budget struct {
 }
 
 // A Throttle keeps calls at home that the server would most likely refuse. It sends at most
-// K times what the server took in the last Window, and one in ten of the rest
-// (attempts.Throttle). Whoever asked for a call that is kept has his no at
+// K times what the server took in the last Window, and one in ten of the rest, but for the
+// first ten calls of a Window (attempts.Throttle). Whoever asked for a call that is kept has his no at
 // once, and it is not sent again.
 type Throttle struct {
 	K      float64       // 1.1 to 100; 0: there is none
