@@ -36,7 +36,8 @@ type checkedFile struct {
 	Warnings []checkedNotice `json:"warnings"`
 	*config.Description
 
-	fault string // the errors with their lines
+	fault string  // the errors with their lines
+	read  *unread // there is no more to say of a file that cannot be
 }
 
 type checkedFault struct {
@@ -73,6 +74,8 @@ func (c *checkCmd) Run(stdout io.Writer) error {
 	switch {
 	case bad == 0:
 		return nil
+	case len(all) == 1 && all[0].read != nil:
+		return usage(all[0].read)
 	case len(all) == 1:
 		return usage(fmt.Errorf("%s is not valid", all[0].File))
 	}
@@ -86,6 +89,7 @@ func checkFile(name string) *checkedFile {
 	}
 	src, err := readYAML(name)
 	if err != nil {
+		errors.As(err, &f.read)
 		f.fail(err)
 		return f
 	}
@@ -129,6 +133,9 @@ func (c *checkCmd) print(w io.Writer, all []*checkedFile) error {
 			Version int            `json:"version"`
 			Files   []*checkedFile `json:"files"`
 		}{1, all})
+	}
+	if len(all) == 1 && all[0].read != nil {
+		return nil // Run says it
 	}
 	for _, f := range all {
 		if err := f.print(w); err != nil {

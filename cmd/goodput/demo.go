@@ -26,7 +26,7 @@ import (
 const exitInterrupted = 130
 
 // demoCmd shows one overload without protection and with it. What is of --web alone is in
-// demo_web.go.
+// demo_web.go, and of --serve in demo_serve.go.
 type demoCmd struct {
 	Load     float64      `placeholder:"FACTOR" default:"3" help:"Load to offer, as a multiple of what the service can do: 0.1 to 20 (${default}). With --web what it begins with: 0 to 10 (0.8)."`
 	Duration flags.Span   `placeholder:"DURATION" default:"20s" help:"How long each of the two runs is: 1s to 5m (${default})."`
@@ -34,15 +34,16 @@ type demoCmd struct {
 	Limit    policy.Limit `placeholder:"LIMIT" default:"60" help:"Requests that run at once behind the limiter; the service has 60 slots (${default}). With auto the limiter finds that by itself, and has 5s of the load to begin with, which are not counted. With --web the service has 10 slots, and this is 10."`
 	Format   string       `placeholder:"FORMAT" enum:"text,json" default:"text" help:"Result as text or json (${default})."`
 
-	Web    bool          `help:"Show it live in a browser instead, with a slider for the load and a switch for the protection, until Ctrl-C."`
-	Listen flags.Address `placeholder:"ADDRESS" default:"127.0.0.1:8432" env:"GOODPUT_DEMO_LISTEN" help:"Where the page of --web is (${default})."`
+	Web    bool          `xor:"way" help:"Show it live in a browser instead, with a slider for the load and a switch for the protection, until Ctrl-C."`
+	Serve  bool          `xor:"way" help:"Serve the service of the demo instead, for loads of your own such as goodput verify: through goodput, and directly on the port after that, until Ctrl-C."`
+	Listen flags.Address `placeholder:"ADDRESS" default:"127.0.0.1:8432" env:"GOODPUT_DEMO_LISTEN" help:"Where the page of --web is, and the service of --serve (${default})."`
 
 	typed []string // names of the flags on the command line
 }
 
 // Validate is called by kong and states what is wrong in one sentence.
 func (c *demoCmd) Validate() error {
-	if err := c.checkWeb(); err != nil || c.Web {
+	if err := c.checkWay(); err != nil || c.Web || c.Serve {
 		return err
 	}
 	if err := c.config().Validate(); err != nil {
@@ -56,8 +57,11 @@ func (c *demoCmd) Run(stdout io.Writer) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // the second signal ends the program at once
-	if c.Web {
+	switch {
+	case c.Web:
 		return c.web(ctx, os.Stderr)
+	case c.Serve:
+		return c.serve(ctx, os.Stderr)
 	}
 	report, err := demo.Run(ctx, c.config())
 	switch {

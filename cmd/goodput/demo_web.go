@@ -50,30 +50,41 @@ With --web, in a browser, until Ctrl-C: a service of 10 slots, 50ms each, so 200
   3. Switch protection on: within 3s 200 a second are in time again, at the same load. The others are told no at once, and the page says why.
   4. Off: it collapses again. Load below 1: it comes back, since the queue is gone when its clients are.
 
+With --serve the service of the terminal's demo, 60 slots of 50ms, waits for whoever calls it: through goodput at --listen, and directly at the port after it.
+
+    goodput demo --serve
+    goodput verify http://127.0.0.1:8432/ --objective 400ms
+    goodput verify http://127.0.0.1:8433/ --objective 400ms
+
 All of it is in this process and on the loopback interface. A viewer may offer up to 10 times what the service can do, and 2048 requests are under way at the most.`
 }
 
-// webFlags are those that mean nothing in the terminal, and terminalFlags nothing with --web.
+// Flags that mean nothing in the terminal, with --web, and with --serve.
 var (
-	webFlags      = []string{"listen"}
-	terminalFlags = []string{"duration", "format"}
+	listenFlags = []string{"listen"}
+	notWeb      = []string{"duration", "format"}
+	notServe    = []string{"load", "duration", "format"}
 )
 
-// checkWeb says in one sentence which flags do not go together, or which number is out of range.
-func (c *demoCmd) checkWeb() error {
+// checkWay says in one sentence which flags do not go together, or which number is out of range.
+func (c *demoCmd) checkWay() error {
 	for _, name := range c.typed {
 		switch {
-		case c.Web && slices.Contains(terminalFlags, name):
+		case c.Web && slices.Contains(notWeb, name):
 			return fmt.Errorf("--%s and --web: the live demo runs until it is ended and is seen in a browser", name)
-		case !c.Web && slices.Contains(webFlags, name):
-			return fmt.Errorf("--%s is where the page of --web is: without --web the demo is in the terminal", name)
+		case c.Serve && slices.Contains(notServe, name):
+			return fmt.Errorf("--%s and --serve: the service is there until it is ended, and whoever calls it brings the load", name)
+		case !c.Web && !c.Serve && slices.Contains(listenFlags, name):
+			return fmt.Errorf("--%s is where the page of --web is, and the service of --serve: without them the demo is in the terminal", name)
 		}
 	}
-	if !c.Web {
-		return nil
-	}
-	if c.Listen == flags.Off {
+	switch {
+	case c.Listen == flags.Off && c.Web:
 		return errors.New("--listen off: the page needs an address, such as 127.0.0.1:8432")
+	case c.Listen == flags.Off && c.Serve:
+		return errors.New("--listen off: the service needs an address, such as 127.0.0.1:8432")
+	case !c.Web:
+		return nil
 	}
 	if err := demo.CheckWebLoad(c.webLoad()); err != nil {
 		return fmt.Errorf("--%w", err)

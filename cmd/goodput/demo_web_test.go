@@ -116,6 +116,11 @@ func TestDemoWebUsage(t *testing.T) {
 		{[]string{"--web", "--load", "10.5"}, []string{"--load 10.5", "0 to 10"}},
 		{[]string{"--web", "--load", "-1"}, []string{"--load -1", "0 to 10"}},
 		{[]string{"--web", "--load", "NaN"}, []string{"--load NaN", "0 to 10"}},
+		{[]string{"--web", "--serve"}, []string{"--web and --serve"}},
+		{[]string{"--serve", "--load", "3"}, []string{"--load and --serve"}},
+		{[]string{"--serve", "--duration", "5s"}, []string{"--duration and --serve"}},
+		{[]string{"--serve", "--format", "json"}, []string{"--format and --serve"}},
+		{[]string{"--serve", "--listen", "off"}, []string{"--listen off", "the service"}},
 		{[]string{"--web", "--limit", "0"}, []string{"--limit", `"0"`}},
 	} {
 		args := append([]string{"demo"}, c.args...)

@@ -66,7 +66,10 @@ func TestObjectivesOfTheGuide(t *testing.T) {
 	if len(rows) != 7 {
 		t.Fatalf("%d rows: %v", len(rows), rows)
 	}
-	for _, row := range rows {
+	for i, row := range rows {
+		if testing.Short() && i > 0 {
+			break
+		}
 		_, stdout, stderr := command("plan", "--limit", "60", "--service", "50ms:exp", "--objective", row[1]+row[2])
 		depth := regexp.MustCompile(`DERIVED DEPTH +(\d+)`).FindStringSubmatch(stdout)
 		if want := strings.ReplaceAll(row[3], ",", ""); depth == nil || depth[1] != want {

@@ -5,13 +5,15 @@
 //	goodput plan     how deep a queue may be, and what an overload does to it
 //	goodput simulate scenarios through the same code in virtual time
 //	goodput replay   access logs through it: what yesterday would have been
+//	goodput verify   a load test past capacity, with a verdict
 //	goodput check    what is wrong with a policy file, and what it comes to
 //	goodput schema   what a policy file looks like, for editors
 //	goodput version
+//	goodput help     what there is, and with the name of a command its flags
 //
 // Exit codes: 0 done, also after a graceful SIGTERM; 1 failed at run time;
 // 2 wrong usage; 3 the answer is no, a criterion is not met; 4 no answer, because a
-// measurement is void.
+// measurement is void; 130 interrupted.
 package main
 
 import (
@@ -19,10 +21,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
+	"github.com/goodput/goodput/cmd/goodput/internal/strictyaml"
 	"github.com/goodput/goodput/cmd/goodput/internal/suite"
 	"github.com/goodput/goodput/internal/sim"
 )
@@ -43,6 +47,7 @@ type program struct {
 	Plan     planCmd     `cmd:"" help:"Compute the depth of a queue, and what an overload does to it, before it happens."`
 	Simulate simulateCmd `cmd:"" help:"Play scenarios through the same code in virtual time, beside what others do."`
 	Replay   replayCmd   `cmd:"" help:"Play the arrivals of access logs through policies: what yesterday would have been."`
+	Verify   verifyCmd   `cmd:"" help:"Offer a service up to ten times what it can do, and say whether it stays useful."`
 	Check    checkCmd    `cmd:"" help:"Say what is wrong with policy files, and what they come to: the depths, with their arithmetic."`
 	Schema   schemaCmd   `cmd:"" help:"Print every key of a policy file: as text, or as a JSON schema for editors."`
 	Version  versionCmd  `cmd:"" help:"Print version, revision and Go version."`
@@ -69,6 +74,33 @@ func said(code int) error { return &failure{code, errors.New("")} }
 // void says that a measurement gave no answer.
 func void(err error) error { return &failure{exitVoid, err} }
 
+// meant returns args in our words: help and --version are what other programs know.
+func meant(args []string) []string {
+	switch {
+	case len(args) > 0 && args[0] == "help":
+		return append(slices.Clone(args[1:]), "--help")
+	case len(args) == 1 && args[0] == "--version":
+		return []string{"version"}
+	}
+	return args
+}
+
+// unparsed is what is wrong with a command line, and where help is, if it has no command.
+func unparsed(parser *kong.Kong, err error, empty bool) error {
+	where := (*kong.ParseError)(nil)
+	switch {
+	case empty:
+		var names []string
+		for _, c := range parser.Model.Children {
+			names = append(names, c.Name)
+		}
+		return fmt.Errorf("a command is required: %s; goodput --help says what each does", strictyaml.Either(names))
+	case errors.As(err, &where) && where.Context.Selected() == nil:
+		return fmt.Errorf("%w; goodput --help lists the commands", err)
+	}
+	return err
+}
+
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // run parses and runs args. Results go to stdout; everything else, logs and the
@@ -85,10 +117,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 		kong.BindTo(stdout, (*io.Writer)(nil)),
 		kong.Vars{"baselines": strings.Join(sim.Baselines, ", "), "logformats": logFormats(), "laws": strings.Join(suite.Laws[2:], ", ")},
 	)
-	command, err := parser.Parse(args)
+	command, err := parser.Parse(meant(args))
 	if err != nil {
 		// kong would exit with 80 here.
-		fmt.Fprintf(stderr, "goodput: %v\n", err)
+		fmt.Fprintf(stderr, "goodput: %v\n", unparsed(parser, err, len(args) == 0))
 		return exitUsage
 	}
 	if err := command.Run(); err != nil {

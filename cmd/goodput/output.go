@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"strings"
@@ -58,6 +61,24 @@ func (o output) render(w io.Writer, r *report.Report) error {
 	return r.Text(w, width, colour)
 }
 
+// writable says why a report could not be written, before the work that it is about, and
+// whether another one is there.
+func (o output) writable() (there bool, err error) {
+	if o.file == "-" {
+		return false, nil
+	}
+	before, missing := os.Stat(o.file)
+	f, err := os.OpenFile(o.file, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return false, err
+	}
+	err = f.Close()
+	if missing != nil {
+		return false, cmp.Or(err, os.Remove(o.file)) // nothing is there until there is a report
+	}
+	return before.Size() > 0, err
+}
+
 // write writes a report as a whole, or not: no half of one overwrites the last.
 func (o output) write(stdout io.Writer, text []byte) (err error) {
 	if o.file == "-" {
@@ -71,19 +92,43 @@ func (o output) write(stdout io.Writer, text []byte) (err error) {
 	return nil
 }
 
-// readYAML reads a file, or stdin for -, up to what it may have: some have no end.
+// readYAML reads a file of YAML.
 func readYAML(name string) ([]byte, error) {
+	return readAtMost(name, strictyaml.MaxBytes, "a file of this kind may be")
+}
+
+// readAtMost reads a file, or stdin for -, up to what it may have: some have no end.
+func readAtMost(name string, most int64, what string) ([]byte, error) {
 	f := os.Stdin
 	if name != "-" {
 		var err error
 		if f, err = os.Open(name); err != nil {
-			return nil, err
+			return nil, unreadable(name, err)
 		}
 		defer f.Close()
 	}
-	text, err := io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
-	if len(text) > strictyaml.MaxBytes {
-		return nil, fmt.Errorf("%s is larger than a file of this kind may be, %d bytes", name, strictyaml.MaxBytes)
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if int64(len(text)) > most {
+		return nil, fmt.Errorf("%s is larger than %s, %d bytes", name, what, most)
 	}
-	return text, err
+	if err != nil {
+		return nil, unreadable(name, err)
+	}
+	return text, nil
+}
+
+// An unread is why a file could not be read: each command says it in the same way.
+type unread struct {
+	name string
+	why  error
+}
+
+func (u *unread) Error() string { return fmt.Sprintf("cannot read %s: %v", u.name, u.why) }
+func (u *unread) Unwrap() error { return u.why }
+
+func unreadable(name string, err error) error {
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+		err = path.Err // the name is said already
+	}
+	return &unread{name, err}
 }

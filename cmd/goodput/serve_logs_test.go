@@ -301,7 +301,7 @@ func TestLogsOfServe(t *testing.T) {
 	for _, log := range []string{access, rec} {
 		code, out, errs := execute(t, nil, "replay", "--limit", "4", log)
 		if flat := strings.Join(strings.Fields(out), " "); code != exitOK || !strings.Contains(flat, "203 requests say how long their callers wait") ||
-			!strings.Contains(flat, "Of 20") || !strings.Contains(flat, "202 have a service time. 1 were refused") {
+			!strings.Contains(flat, "Of 20") || !strings.Contains(flat, "202 have a service time. 1 was refused") {
 			t.Errorf("%s: exit %d\n%s%s", log, code, out, errs)
 		}
 	}

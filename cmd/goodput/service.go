@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -51,10 +50,7 @@ type service struct {
 func readPolicy(path string, log *slog.Logger) (*config.Config, error) {
 	src, err := readRegular(path)
 	if err != nil {
-		if why := (*fs.PathError)(nil); errors.As(err, &why) {
-			err = why.Err
-		}
-		return nil, fmt.Errorf("cannot read %s: %w", path, err)
+		return nil, err
 	}
 	cfg, warnings, err := config.ReadAll(path, src, time.Now())
 	if err != nil {
@@ -71,10 +67,10 @@ func readPolicy(path string, log *slog.Logger) (*config.Config, error) {
 func readRegular(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, err
+		return nil, unreadable(path, err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is not a regular file")
+		return nil, unreadable(path, errors.New("it is not a regular file"))
 	}
 	return readYAML(path)
 }

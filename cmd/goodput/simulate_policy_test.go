@@ -162,7 +162,7 @@ func TestSimulatePolicyFileRefused(t *testing.T) {
 		scenario + " --config " + file + " --class raw":                      "--class raw has mode connection: there are no service times",
 		scenario + " --config " + file + " --class fuond":                    `--class "fuond" is unknown, did you mean found? in ` + file,
 		scenario + " --class one":                                            "--class one needs --config: the policy file that has it",
-		scenario + " --config " + file + ".gone --class one":                 "--config: open " + file + ".gone: no such file",
+		scenario + " --config " + file + ".gone --class one":                 "--config: cannot read " + file + ".gone: no such file or directory",
 		noSlots + " --config " + file + " --class found":                     "s.yaml: with the policy of class found of " + file + ", limit auto has nothing to find: say how many requests the service can do at once, such as slots: 60, beside policy",
 		own + " --config " + file + " --class one":                           "s.yaml: with the policy of class one of " + file + `, policy "fifo" is not compared`,
 		scenario + " --policies fifo --config " + file + " --class one":      "s.yaml: --config says what goodput has, and no policy that is played is goodput: add it, as in --policies goodput,fifo",

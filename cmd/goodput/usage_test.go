@@ -16,8 +16,14 @@ func TestWrongUsage_C059(t *testing.T) {
 		args []string
 		want []string // words of the sentence
 	}{
-		{nil, []string{"expected one of", "serve"}},
-		{[]string{"sevre"}, []string{"sevre"}},
+		{nil, []string{"a command is required: serve, demo, plan, simulate, replay, verify, check, schema or version; goodput --help"}},
+		{[]string{"sevre"}, []string{"sevre", "goodput --help"}},
+		{[]string{"--versoin"}, []string{"--versoin", "goodput --help"}},
+		{[]string{"check", "/none.yaml"}, []string{"goodput: cannot read /none.yaml: no such file or directory\n"}},
+		{[]string{"simulate", "/none.yaml"}, []string{"goodput: cannot read /none.yaml: no such file or directory\n"}},
+		{[]string{"plan", "/none.yaml"}, []string{"goodput: cannot read /none.yaml: no such file or directory\n"}},
+		{[]string{"serve", "--config", "/none.yaml"}, []string{"goodput: cannot read /none.yaml: no such file or directory\n"}},
+		{[]string{"replay", "/none.log", "--limit", "3"}, []string{"goodput: cannot read /none.log: no such file or directory\n"}},
 		{[]string{"serve"}, []string{"--upstream is required"}},
 		{[]string{"serve", "--limit", "3"}, []string{"--upstream is required"}},
 		{[]string{"serve", "--upstream", "127.0.0.1:9000", "--limit", "3"}, []string{"--upstream", "127.0.0.1:9000", "http://"}},
@@ -143,6 +149,9 @@ func TestHelpAndVersion(t *testing.T) {
 		{[]string{"demo", "--help"}, "not counted"},
 		{[]string{"demo", "--help"}, "(60)"},
 		{[]string{"version"}, "goodput "},
+		{[]string{"--version"}, "goodput "},
+		{[]string{"help"}, "serve"},
+		{[]string{"help", "serve"}, "GOODPUT_ADMIN"},
 	} {
 		if code, stdout, stderr := execute(t, nil, c.args...); code != exitOK || !strings.Contains(stdout, c.want) || stderr != "" {
 			t.Errorf("%q: %d %q %q", c.args, code, stdout, stderr)

@@ -39,11 +39,12 @@ func Open(files []string, o Options) (*Log, error) {
 		case errors.Is(err, errEmpty) && len(files) > 1:
 			l.warn("%s is empty", name)
 		case err != nil:
+			what := shown(name)
 			var path *os.PathError
-			if errors.As(err, &path) && path.Path == name { // it is said already
-				err = path.Err
+			if errors.As(err, &path) && path.Path == name {
+				what, err = "cannot read "+name, path.Err
 			}
-			return nil, errors.Join(fmt.Errorf("%s: %w", shown(name), err), l.Close())
+			return nil, errors.Join(fmt.Errorf("%s: %w", what, err), l.Close())
 		}
 		l.summary.Files = append(l.summary.Files, f)
 		l.sorted.keepWithin = append(l.sorted.keepWithin, f.Format == CSV || f.Format == Trace)

@@ -106,6 +106,10 @@ func (p *progress) paint(name string, l load.Live, waiting int) {
 // line is at most 79 columns wide: a terminal that wraps it could not redraw it.
 func (p *progress) line(name string, then, now load.Live, waiting int) string {
 	seconds := (now.Elapsed - then.Elapsed).Seconds()
+	at := now.Elapsed
+	if name != warming {
+		at = min(at, p.window) // what is left under way afterwards is waited for, and is no more of the run
+	}
 	if seconds <= 0 {
 		return fmt.Sprintf("%-11s", name)
 	}
@@ -116,5 +120,5 @@ func (p *progress) line(name string, then, now load.Live, waiting int) string {
 		percent = 100 * inTime / could
 	}
 	return fmt.Sprintf("%-11s%4.0fs  offered%6.0f/s  in time%5.0f/s  goodput%4.0f %%  waiting%6d",
-		name, now.Elapsed.Seconds(), offered, inTime, min(percent, 999), waiting)
+		name, at.Seconds(), offered, inTime, min(percent, 999), waiting)
 }

@@ -73,6 +73,16 @@ func TestProgressRedrawsTwoLines(t *testing.T) {
 	})
 }
 
+// What is still under way at the end of a run is waited for: the time stays at what was promised.
+func TestProgressEndsAtTheWindow(t *testing.T) {
+	p := newProgress(new(bytes.Buffer), false, &Report{Duration: 20 * time.Second})
+	for name, want := range map[string]string{protected: "goodput      20s ", warming: warming + "      22s "} {
+		if got := p.line(name, load.Live{Elapsed: 21 * time.Second}, load.Live{Elapsed: 22 * time.Second}, 7); !strings.HasPrefix(got, want) {
+			t.Errorf("%q does not begin with %q", got, want)
+		}
+	}
+}
+
 func TestProgressSaysWhatIsSkipped(t *testing.T) {
 	var b bytes.Buffer
 	newProgress(&b, true, &Report{Load: 10, Capacity: 1200, Skipped: "the direct run is skipped"})

@@ -25,12 +25,16 @@ type Report struct {
 	Runs     []*Trial
 }
 
-// Void returns one sentence about why the report answers nothing, or "".
+// Void returns one sentence about why the report answers nothing, with each run that does not, or "".
 func (r *Report) Void() string {
+	var all []string
 	for _, t := range r.Runs {
 		if why := t.Load.Void(); why != "" {
-			return fmt.Sprintf("the run %q is void: %s", t.Name, why)
+			all = append(all, fmt.Sprintf("the run %q is void: %s", t.Name, why))
 		}
+	}
+	if len(all) > 0 {
+		return strings.Join(all, "; ")
 	}
 	if len(r.Runs) == 0 || r.Runs[len(r.Runs)-1].Name != protected {
 		return "interrupted before its end"

@@ -154,6 +154,7 @@ func TestReportVoid(t *testing.T) {
 			{"direct one skipped", []*Trial{good}, ""},
 			{"none", nil, "interrupted"},
 			{"direct one alone", []*Trial{trial(t, unprotected, t.Context(), ok)}, "interrupted"},
+			{"both void", []*Trial{trial(t, unprotected, ctx, ok), cut}, `the run "unprotected" is void: interrupted before its end; the run "goodput" is void: interrupted`},
 			{"cut short", []*Trial{cut}, `the run "goodput" is void: interrupted`},
 		} {
 			r := &Report{Capacity: 100, Runs: tc.runs}

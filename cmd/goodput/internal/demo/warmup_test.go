@@ -45,13 +45,13 @@ func inBubble(t *testing.T, c Config, show *progress) *Trial {
 // is in what is counted.
 func TestWarmupIsNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		quiet := func() *progress { return newProgress(io.Discard, false, &Report{Capacity: 1200}) }
 		c := Config{Load: 3, Duration: 4 * time.Second, Seed: 1, Limit: limit.Fixed(slots)}
-		fixed := inBubble(t, c, quiet())
+		of := &Report{Capacity: 1200, Duration: c.Duration}
+		fixed := inBubble(t, c, newProgress(io.Discard, false, of))
 		begun := time.Now()
 		var lines bytes.Buffer
 		c.Limit = limit.Auto{}
-		found := inBubble(t, c, newProgress(&lines, false, &Report{Capacity: 1200}))
+		found := inBubble(t, c, newProgress(&lines, false, of))
 		if took := time.Since(begun); took < 9*time.Second || took > 9*time.Second+deadline {
 			t.Errorf("it took %v, want 5s + 4s and what is left then", took)
 		}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -58,15 +59,20 @@ func TestClientAnswers(t *testing.T) {
 			{"status=200", Answer{Status: 200}},
 			{"status=404", Answer{Status: 404}},
 			{"status=500", Answer{Status: 500}},
-			{"status=503&reason=queue_full", Answer{Status: 503, Reason: "queue_full"}},
-			{"status=504&reason=deadline", Answer{Status: 504, Reason: "deadline"}},
+			{"status=503&reason=queue_full", Answer{Status: 503, Reason: "queue_full", Marked: true}},
+			{"status=504&reason=deadline", Answer{Status: 504, Reason: "deadline", Marked: true}},
 			{"status=503", Answer{Status: 503, Reason: "status_503"}}, // another proxy's word
 			{"status=429", Answer{Status: 429, Reason: "status_429"}},
 		} {
 			at := *u
 			at.RawQuery = tc.query
 			c := dial(t, HTTP{URL: &at, HTTP2: http2})
-			if got := c.Send(t.Context()); got != tc.want {
+			got := c.Send(t.Context())
+			if got.Content.Size != 100_000 || got.Content.Type != "text/plain" || got.Content.Sum == 0 {
+				t.Errorf("HTTP/2 %v, %s: content %+v", http2, tc.query, got.Content)
+			}
+			got.Content = Content{}
+			if got != tc.want {
 				t.Errorf("HTTP/2 %v, %s: got %+v, want %+v", http2, tc.query, got, tc.want)
 			}
 		}
@@ -166,5 +172,45 @@ func TestPoolGivesUpWaitingForAConnection(t *testing.T) {
 	cancel()
 	if _, err := p.grow(ctx); err != context.Canceled {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Each attempt tells what is left of the deadline since the request was due, and so less than
+// the one before by the time that this one and the backoff took: 200 ms and more.
+//
+// wall clock: a network. A machine that is slow makes what is left less, never more.
+func TestEachAttemptTellsWhatIsLeft(t *testing.T) {
+	var mu sync.Mutex
+	var told []int
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ms, err := strconv.Atoi(r.Header.Get(budgetHeader))
+		if err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		told = append(told, ms)
+		mu.Unlock()
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer s.Close()
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Dial(t.Context(), HTTP{URL: u, Budget: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	g, err := New(Plan{
+		Rate: 1, Duration: time.Second, Constant: true, Deadline: time.Minute, Attempts: 3,
+		Backoff: func(int, Answer) time.Duration { return 200 * time.Millisecond },
+	}, c.Send)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Run(t.Context())
+	if len(told) != 3 || told[0] != 60_000 || told[1] > 59_800 || told[2] > told[1]-200 || told[2] < 1 {
+		t.Errorf("told %v ms", told)
 	}
 }

@@ -7,23 +7,6 @@ import (
 	"time"
 )
 
-// A Send performs one request to its end, the body of the answer included, or
-// until ctx is cancelled. It is called from many goroutines at once.
-type Send func(ctx context.Context) Answer
-
-// An Answer is what a request ended with.
-type Answer struct {
-	Status int    // of HTTP
-	Reason string // why it was refused; "" if it was not
-	Err    error  // there was no answer
-}
-
-// Refused reports whether the request was told no, and not executed.
-func (a Answer) Refused() bool { return a.Err == nil && a.Reason != "" }
-
-// Failed reports whether there was no answer, or one of a service that could not.
-func (a Answer) Failed() bool { return a.Err != nil || a.Reason == "" && a.Status >= 500 }
-
 // ending says who ended a request.
 type ending uint8
 
@@ -58,7 +41,10 @@ type Generator struct {
 	mu       sync.Mutex
 	res      *Result
 	inFlight int
-	open     expiries
+	open     expiries // by their deadline
+	followed expiries // counted as timed out, by the end of Plan.Follow
+	expired  int64    // calls that reached their deadline
+	asked    int      // of the followed ones, those that have not ended
 }
 
 // A call is one request in flight.
@@ -66,6 +52,11 @@ type call struct {
 	due    time.Duration // since the start of the run
 	ctx    context.Context
 	cancel context.CancelCauseFunc // nil once the call has ended
+	spent  time.Duration           // from due to the start of a second or later attempt; only its worker touches it
+
+	// Both under the lock of the Generator.
+	paused bool // between two attempts: nothing is on the wire
+	follow bool // counted as timed out, and left on the wire
 }
 
 // New returns a Generator, or the sentence of Plan.Validate.
@@ -80,12 +71,19 @@ func New(plan Plan, send Send) (*Generator, error) {
 	}, nil
 }
 
-// Run offers the load and returns when the last request has ended, at most a
-// deadline after the window. If ctx is done before, it aborts what is in flight
-// and returns at once. It must be called once.
-func (g *Generator) Run(ctx context.Context) *Result {
+// Run offers the load from now on. See RunAt.
+func (g *Generator) Run(ctx context.Context) *Result { return g.RunAt(ctx, time.Now()) }
+
+// RunAt offers the load from start on and returns when the last request has ended, at most
+// a deadline after the window, and Plan.Follow after that. If ctx is done before, it aborts
+// what is in flight and returns at once. A Generator runs once.
+//
+// Start comes from time.Now and what is added to it. What is due before the call is late. A
+// load that follows another one without a pause begins at its start plus its duration, and is
+// called before that.
+func (g *Generator) RunAt(ctx context.Context, start time.Time) *Result {
 	g.mu.Lock()
-	g.start = time.Now()
+	g.start = start
 	g.mu.Unlock()
 	ended := make(chan struct{})
 	var reaper sync.WaitGroup
@@ -114,15 +112,17 @@ func (g *Generator) Run(ctx context.Context) *Result {
 // launch sends what is due, or counts that it could not.
 func (g *Generator) launch(ctx context.Context, due time.Duration) {
 	g.mu.Lock()
-	g.res.Offered++
-	if g.inFlight >= g.plan.MaxInFlight {
-		g.res.Dropped++
+	room := g.inFlight < g.plan.MaxInFlight
+	g.res.offer(due, room)
+	if !room {
 		g.mu.Unlock()
 		return
 	}
-	g.res.Sent++
 	g.inFlight++
 	c := &call{due: due}
+	if g.plan.Attempts > 1 { // nobody else asks, and a value is 48 bytes for each request
+		ctx = context.WithValue(ctx, spentKey{}, c)
+	}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
 	g.open.push(c)
 	g.mu.Unlock()
@@ -139,22 +139,77 @@ func (g *Generator) launch(ctx context.Context, due time.Duration) {
 func (g *Generator) work(c *call) {
 	for ok := true; ok; c, ok = <-g.idle {
 		late := time.Since(g.start) - c.due
-		g.finish(c, late, g.send(c.ctx))
+		g.finish(c, late, g.attempt(c))
 	}
+}
+
+// attempt sends a request, and again as the Plan says, and returns the last answer.
+func (g *Generator) attempt(c *call) Answer {
+	for next := 2; ; next++ {
+		a := g.send(c.ctx)
+		if next > g.plan.Attempts || !a.Refused() && !a.Failed() || !g.pause(c, a, g.plan.Backoff(next, a)) {
+			return a
+		}
+	}
+}
+
+// pause waits for d after the answer a and reports whether there is time for another attempt
+// then. Whoever sees that there will be none does not wait: the caller has its answer.
+func (g *Generator) pause(c *call, a Answer, d time.Duration) bool {
+	g.mu.Lock()
+	left := c.due + g.plan.Deadline - time.Since(g.start)
+	if d >= left-g.plan.Least || c.ctx.Err() != nil {
+		g.mu.Unlock()
+		return false
+	}
+	c.paused = true
+	g.mu.Unlock()
+
+	sleep(c.ctx, d)
+
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c.paused = false
+	if c.ctx.Err() != nil || time.Since(g.start) >= c.due+g.plan.Deadline {
+		return false
+	}
+	g.res.retry(a)
+	c.spent = time.Since(g.start) - c.due
+	return true
+}
+
+type spentKey struct{}
+
+// Spent returns what a caller has waited since its request was due when the attempt began that
+// was sent with ctx: 0 at the first one, whose lateness is of the generator and not of the
+// caller. What is left of its deadline is that less.
+func Spent(ctx context.Context) time.Duration {
+	if c, ok := ctx.Value(spentKey{}).(*call); ok {
+		return c.spent
+	}
+	return 0
 }
 
 // finish counts the end of a call.
 func (g *Generator) finish(c *call, late time.Duration, a Answer) {
+	e := end{due: c.due, spent: c.spent, answer: a}
+	e.unlike = g.plan.Like != nil && !a.Refused() && !a.Failed() && !g.plan.Like(a)
 	g.mu.Lock()
-	how := answered
+	e.total = time.Since(g.start) - c.due
 	if a.Err != nil && c.ctx.Err() != nil {
-		how = aborted
+		e.how = aborted
 		if context.Cause(c.ctx) == errGaveUp {
-			how = gaveUp
+			e.how = gaveUp
 		}
 	}
-	g.res.count(late, time.Since(g.start)-c.due, how, a)
-	g.inFlight--
+	g.res.Late.add(late)
+	if c.follow {
+		g.asked--
+		g.res.Followed.count(a)
+	} else {
+		g.inFlight--
+		g.res.count(e)
+	}
 	cancel := c.cancel
 	c.cancel, c.ctx = nil, nil // the queue of deadlines may keep c for long
 	g.mu.Unlock()
@@ -171,6 +226,7 @@ type Live struct {
 	Refused  int64
 	TimedOut int64
 	InFlight int
+	P99      time.Duration // of Result.Latency; 0: nobody got a slot
 }
 
 // Live returns how far the run is. It may be called at any time.
@@ -181,8 +237,9 @@ func (g *Generator) Live() Live {
 		Offered: g.res.Offered, InTime: g.res.InTime, Refused: g.res.Refused,
 		TimedOut: g.res.TimedOut, InFlight: g.inFlight,
 	}
+	l.P99, _ = g.res.Latency.Quantile(0.99)
 	if !g.start.IsZero() {
-		l.Elapsed = time.Since(g.start)
+		l.Elapsed = max(time.Since(g.start), 0) // RunAt may wait for its start
 	}
 	return l
 }

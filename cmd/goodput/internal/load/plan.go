@@ -19,6 +19,7 @@
 package load
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -31,6 +32,7 @@ const (
 	maxRate     = 1e6
 	maxDuration = time.Hour
 	maxArrivals = 10_000_000
+	maxAttempts = 10
 
 	// DefaultMaxInFlight is 65,536 requests in flight: the streams of a few
 	// HTTP/2 connections and about 1 GB of goroutines at the very worst.
@@ -47,6 +49,34 @@ type Plan struct {
 	Duration time.Duration // of the window in which they arrive
 	Seed     uint64        // of the arrivals
 	Constant bool          // evenly spaced; default Poisson, as independent users are
+
+	// Trace, if not nil, are the arrivals in place of Poisson ones: instants from any origin
+	// on, in order. They are stretched or pressed together so that Rate is their mean, and
+	// begin again when they end before Duration.
+	Trace []time.Duration
+
+	// Like, if not nil, says whether an answer below 500 that is no refusal is one that the
+	// service gives. It is called from many goroutines at once.
+	Like func(Answer) bool
+
+	// Attempts is how often a request is sent at the most, the first time included, while it
+	// is refused, fails or is lost and its deadline is not over: 1 to 10, default 1. Between
+	// attempts a caller waits as Backoff says. What is counted of each, and what of all of
+	// them together, is in Result.
+	Attempts int
+
+	// Backoff returns how long to wait before attempt n, 2 or more, given the answer to the
+	// one before. Required with Attempts above 1.
+	Backoff func(n int, before Answer) time.Duration
+
+	// Least is what must be left of the deadline for another attempt: who has less than a
+	// service takes asks for what cannot be had. 0: any time will do.
+	Least time.Duration
+
+	// Follow, if positive, is how long one in 16 of those that reach their deadline, at most
+	// 64 at once, are left on the connection to see whether an answer still comes. For the
+	// run they have given up all the same.
+	Follow time.Duration
 
 	// Deadline is when a caller gives up, counted from the instant at which
 	// its request was due. Required: without it a run might not end.
@@ -84,6 +114,41 @@ func (p Plan) Validate() error {
 		return fmt.Errorf("max in flight %d is out of range: 1 to %d, or 0 for %d", p.MaxInFlight, 1<<20, DefaultMaxInFlight)
 	case p.Tolerance < 0:
 		return fmt.Errorf("tolerance %v is negative", p.Tolerance)
+	case p.Attempts < 0 || p.Attempts > maxAttempts:
+		return fmt.Errorf("%d attempts are out of range: 1 to %d, or 0 for 1", p.Attempts, maxAttempts)
+	case p.Attempts > 1 && p.Backoff == nil:
+		return fmt.Errorf("%d attempts need a backoff: how long to wait between two", p.Attempts)
+	case p.Least < 0:
+		return fmt.Errorf("least %v is negative", p.Least)
+	case p.Follow < 0 || p.Follow > maxDuration:
+		return fmt.Errorf("follow %v is out of range: at most %v, or 0 for not at all", p.Follow, maxDuration)
+	case p.Trace != nil:
+		return p.validateTrace()
+	}
+	return nil
+}
+
+func (p Plan) validateTrace() error {
+	n := len(p.Trace)
+	switch {
+	case p.Constant:
+		return errors.New("arrivals are constant or those of a trace, not both")
+	case n == 1:
+		return fmt.Errorf("the trace has one arrival, and that has no rate: it takes 2 to %d", maxArrivals)
+	case n < 2 || n > maxArrivals:
+		return fmt.Errorf("the trace has %d arrivals: it takes 2 to %d", n, maxArrivals)
+	}
+	for i := 1; i < n; i++ {
+		if p.Trace[i] < p.Trace[i-1] {
+			return fmt.Errorf("arrival %d of the trace, %v, is before the one that precedes it, %v", i+1, p.Trace[i], p.Trace[i-1])
+		}
+	}
+	// Less than 0 is more than 292 years, which no Duration holds.
+	switch span := p.Trace[n-1] - p.Trace[0]; {
+	case span == 0:
+		return fmt.Errorf("all %d arrivals of the trace are at one instant, which has no rate", n)
+	case span < 0:
+		return fmt.Errorf("the trace from %v to %v has no rate: it lasts 292 years at most", p.Trace[0], p.Trace[n-1])
 	}
 	return nil
 }
@@ -95,8 +160,14 @@ func (p Plan) withDefaults() Plan {
 	if p.Tolerance == 0 {
 		p.Tolerance = DefaultTolerance
 	}
+	if p.Attempts == 0 {
+		p.Attempts = 1
+	}
 	return p
 }
+
+// Settled is when whoever came before the load has ended, or left.
+func (p Plan) Settled() time.Duration { return min(p.Deadline, p.Duration/2) }
 
 // arrivalStream keeps the arrivals apart from other draws of the same seed.
 const arrivalStream = 1
@@ -107,7 +178,7 @@ const arrivalStream = 1
 // Constant: exactly Rate x Duration of them, the i-th due at i / Rate, each
 // computed from i, so that no error adds up. Poisson: gaps are exponential with
 // mean 1 / Rate, until the window is over; the count varies with the seed by
-// about its square root.
+// about its square root. Trace: see Plan.Trace; the first is due at once.
 func (p Plan) Arrivals() iter.Seq[time.Duration] {
 	gap := float64(time.Second) / p.Rate
 	if p.Constant {
@@ -120,12 +191,38 @@ func (p Plan) Arrivals() iter.Seq[time.Duration] {
 			}
 		}
 	}
+	if p.Trace != nil {
+		return p.replay
+	}
 	return func(yield func(time.Duration) bool) {
 		rng := rand.New(rand.NewPCG(p.Seed, arrivalStream))
 		// Gaps are rounded before they are added: integers add up to the same
 		// sum on every platform.
 		for due := nanos(rng.ExpFloat64() * gap); due < p.Duration; due += nanos(rng.ExpFloat64() * gap) {
 			if !yield(due) {
+				return
+			}
+		}
+	}
+}
+
+// replay yields the arrivals of a trace. Its n instants have n - 1 gaps between them and one
+// of the mean length before it begins again: n / Rate in all, so that Rate is the mean of each
+// round.
+func (p Plan) replay(yield func(time.Duration) bool) {
+	n, first := len(p.Trace), p.Trace[0]
+	gap := float64(time.Second) / p.Rate
+	scale := float64(n-1) * gap / float64(p.Trace[n-1]-first)
+	for round := 0; ; round++ {
+		began := math.Round(float64(round) * float64(n) * gap)
+		for _, at := range p.Trace {
+			// Rounded before it is added, as above. A float until it is known to be short:
+			// a slow rate stretches a trace beyond what a Duration holds.
+			due := began + math.Round(float64(at-first)*scale)
+			if due >= float64(p.Duration) {
+				return
+			}
+			if !yield(time.Duration(due)) {
 				return
 			}
 		}

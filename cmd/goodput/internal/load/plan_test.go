@@ -29,6 +29,11 @@ func TestPlanValidate(t *testing.T) {
 		{"no deadline", func(p *Plan) { p.Deadline = 0 }, "deadline"},
 		{"negative in flight", func(p *Plan) { p.MaxInFlight = -1 }, "in flight"},
 		{"negative tolerance", func(p *Plan) { p.Tolerance = -1 }, "tolerance"},
+		{"negative attempts", func(p *Plan) { p.Attempts = -1 }, "attempts"},
+		{"too many attempts", func(p *Plan) { p.Attempts = 11 }, "attempts"},
+		{"attempts without a backoff", func(p *Plan) { p.Attempts = 2 }, "backoff"},
+		{"negative follow", func(p *Plan) { p.Follow = -1 }, "follow"},
+		{"endless follow", func(p *Plan) { p.Follow = math.MaxInt64 }, "follow"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := good

@@ -38,18 +38,23 @@ type pool struct {
 }
 
 func newPool(transport *http.Transport, target *url.URL) *pool {
-	port := target.Port()
-	if port == "" {
-		port = target.Scheme // net knows "http" and "https"
-	}
 	p := &pool{
 		transport: transport,
 		scheme:    target.Scheme,
-		addr:      net.JoinHostPort(target.Hostname(), port),
+		addr:      address(target),
 		opening:   make(chan struct{}, 1),
 	}
 	p.conns.Store(new([]*http.ClientConn))
 	return p
+}
+
+// address returns the host:port of a URL.
+func address(target *url.URL) string {
+	port := target.Port()
+	if port == "" {
+		port = target.Scheme // net knows "http" and "https"
+	}
+	return net.JoinHostPort(target.Hostname(), port)
 }
 
 // RoundTrip implements http.RoundTripper.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 func TestRatio(t *testing.T) {
@@ -31,9 +32,9 @@ func TestVoid(t *testing.T) {
 	sent := func(n int64, late time.Duration) *Result {
 		r := newResult(Plan{Rate: 100, Duration: time.Second, Deadline: time.Second}.withDefaults())
 		for range n {
-			r.Offered++
-			r.Sent++
-			r.count(late, late+time.Millisecond, answered, Answer{Status: 200})
+			r.offer(0, true)
+			r.Late.add(late)
+			r.count(end{total: late + time.Millisecond, answer: Answer{Status: 200}})
 		}
 		return r
 	}
@@ -49,8 +50,8 @@ func TestVoid(t *testing.T) {
 		{"more dropped", func() *Result { r := sent(989, 0); r.Offered, r.Dropped = 1000, 11; return r }, "11 of 1000 requests dropped"},
 		{"target gone", func() *Result {
 			r := sent(0, 0)
-			r.Offered, r.Sent = 1, 1
-			r.count(0, 0, answered, Answer{Err: errors.New("connection refused")})
+			r.offer(0, true)
+			r.count(end{answer: Answer{Err: errors.New("connection refused")}})
 			return r
 		}, "answered nothing: connection refused"},
 	} {
@@ -64,9 +65,9 @@ func TestVoid(t *testing.T) {
 
 // Reasons come from the wire: a server that invents them fills no memory.
 func TestReasonsAreBounded(t *testing.T) {
-	r := newResult(Plan{})
+	r := newResult(Plan{Duration: time.Second})
 	for i := range 1000 {
-		r.count(0, 0, answered, Answer{Status: 503, Reason: fmt.Sprint("r", i)})
+		r.count(end{answer: Answer{Status: 503, Reason: fmt.Sprint("r", i)}})
 	}
 	if len(r.Reasons) != maxReasons+1 || r.Reasons["other"] != 1000-maxReasons || r.Refused != 1000 {
 		t.Errorf("%d reasons, %d other, %d refused", len(r.Reasons), r.Reasons["other"], r.Refused)
@@ -85,5 +86,24 @@ func TestHistogramOfNothing(t *testing.T) {
 	h.add(100 * maxDuration)
 	if h.Count() != 2 {
 		t.Errorf("%d of 2 counted", h.Count())
+	}
+}
+
+func TestHistogramOf(t *testing.T) {
+	h := HistogramOf(map[time.Duration]int64{time.Millisecond: 98, time.Second: 2})
+	quantileIs(t, h, 0.98, time.Millisecond)
+	quantileIs(t, h, 0.99, time.Second)
+	if h.Count() != 100 {
+		t.Errorf("%d of 100", h.Count())
+	}
+}
+
+// What a Result says that it takes: a run of verify keeps some 30 of them.
+func TestResultIsSmall(t *testing.T) {
+	const bins = 100 // of 10 s
+	r := newResult(Plan{Duration: 10 * time.Second})
+	bytes := r.Latency.h.ByteSize() + r.Refusal.h.ByteSize() + r.Late.h.ByteSize() + len(r.Bins)*int(unsafe.Sizeof(Bin{}))
+	if most := 3*(24*1024*8+1024) + bins*48; bytes > most {
+		t.Errorf("%d bytes, more than %d", bytes, most)
 	}
 }

@@ -142,8 +142,8 @@ func TestWhoIsPlayed(t *testing.T) {
 	}
 	notes := strings.Join(s.Notes(sum, []accesslog.Class{{Name: "checkout", Path: "/nope*"}}), "\n")
 	for _, want := range []string{
-		"Of 7 lines 4 are played: 3 have a service time. 1 were refused, or their callers left", "No request is of class checkout, /nope*.", "1 requests were answered without the service",
-		"1 upgraded connections", "1 service times are lower bounds", "Of 1 lines no request can be read", "$upstream_response_time",
+		"Of 7 lines 4 are played: 3 have a service time. 1 was refused, or its caller left", "No request is of class checkout, /nope*.", "1 request was answered without the service",
+		"1 upgraded connection is", "1 service time is a lower bound", "Of 1 line no request can be read", "$upstream_response_time",
 	} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("the notes do not say %q:\n%s", want, notes)
@@ -338,7 +338,7 @@ func TestNotesSayWhatWasMended(t *testing.T) {
 	}
 	s, sum := look(t, write(t, line(5, "a"), line(2, "b"), line(7, "c"), line(7, "c")), accesslog.Options{Spread: time.Second})
 	notes := strings.Join(s.Notes(sum, nil), "\n")
-	for _, want := range []string{"1 duplicate lines were dropped", "1 lines were out of order", "4 arrivals are spread"} {
+	for _, want := range []string{"1 duplicate line was dropped", "1 line was out of order", "4 arrivals are spread"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("the notes do not say %q:\n%s", want, notes)
 		}

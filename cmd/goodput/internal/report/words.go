@@ -93,8 +93,12 @@ func (p Policy) missed() string {
 		return ""
 	}
 	at := fmt.Sprintf("p%g", 100*d.Percentile)
-	return fmt.Sprintf("%s of what got a slot is %s ms, and not %s ms or less; the service alone takes %s ms at %s",
+	s := fmt.Sprintf("%s of what got a slot is %s ms, and not %s ms or less; the service alone takes %s ms at %s",
 		at, got.plain(millis), millis.show(d.Objective.Seconds()), millis.show(d.Service.Seconds()), at)
+	if d.Tight {
+		s += ". With so few slots those with a deadline within the objective queue by their odds, and some that then take long end late"
+	}
+	return s
 }
 
 // Verdict is r in one line, for whoever wrote the report to a file and is told
@@ -185,9 +189,10 @@ func (r *Report) legend() []string {
 		all = append(all, "no queue: what refusing at once reaches.")
 	}
 	if c := r.Ceilings; c.SizeAware > 0 || c.Clairvoyant > 0 {
-		all = append(all, fmt.Sprintf("size-aware, clairvoyant: of %s jobs, and jobs are counted, not work. Who knows the size of each "+
-			"in advance, or every arrival too, serves only the shortest, and so more of them than capacity if there are more. "+
-			"Nobody exceeds these.", thousand(c.Jobs)))
+		all = append(all, fmt.Sprintf("size-aware, clairvoyant: of %s jobs, and jobs are counted, not work: who serves only the shortest "+
+			"serves more of them than capacity. size-aware is what the mean capacity is enough for, without bursts and deadlines: "+
+			"all, up to a load of 1. clairvoyant is who knows each of these arrivals, with its deadline. "+
+			"No policy above exceeds either, so the lower one counts.", thousand(c.Jobs)))
 	}
 	if r.Ceilings.Clairvoyant > 0 && !r.Ceilings.Exact {
 		all = append(all, "clairvoyant is a bound here, somewhat above what even it could do.")

@@ -134,6 +134,11 @@ func TestObjectiveMissed(t *testing.T) {
 		t.Error(got)
 	}
 	run := r.Policies[0].Runs[0]
+	run.Tiers[0].Stats.Derivation.Tight = true
+	if got := r.measured(); !strings.HasSuffix(got, " at p99. With so few slots those with a deadline within the objective queue by their odds, and some that then take long end late.") {
+		t.Errorf("tight: %s", got)
+	}
+	run.Tiers[0].Stats.Derivation.Tight = false
 	for _, c := range []struct {
 		what  string
 		after func()
@@ -160,7 +165,7 @@ func TestObjectiveMissed(t *testing.T) {
 // both are true, and a bar of 214 is longer than one of 100.
 func TestCeilingsAreExplained(t *testing.T) {
 	r := layered(1)
-	if got := strings.Join(r.legend(), "\n"); !strings.Contains(got, "size-aware, clairvoyant: of 108k jobs, and jobs are counted, not work.") {
+	if got := strings.Join(r.legend(), "\n"); !strings.Contains(got, "size-aware, clairvoyant: of 108k jobs, and jobs are counted, not work: ") || !strings.Contains(got, "so the lower one counts.") {
 		t.Error(got)
 	}
 	p := r.page(nil)

@@ -62,13 +62,23 @@ func unprintable(line string) (column int, what string) {
 	return 0, ""
 }
 
-// checkTabs: YAML counts spaces, and a tab is no number of them.
+// checkTabs: YAML counts spaces, and a tab is no number of them. Where there is one there are many, as
+// a rule, so the first one is shown, and the others are counted.
 func (f *File) checkTabs(lines []string) {
+	first, n := position{}, 0
 	for i, line := range lines {
 		indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 		if at := strings.IndexByte(indent, '\t'); at >= 0 && len(indent) < len(line) {
-			f.fail(position{i + 1, at + 1}, "a tab in the indentation: YAML allows spaces only")
+			if n++; n == 1 {
+				first = position{i + 1, at + 1}
+			}
 		}
+	}
+	switch {
+	case n == 1:
+		f.fail(first, "a tab in the indentation: YAML allows spaces only")
+	case n > 1:
+		f.fail(first, "a tab in the indentation of this line and %d more: YAML allows spaces only", n-1)
 	}
 }
 

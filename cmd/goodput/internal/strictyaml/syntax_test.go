@@ -25,6 +25,7 @@ func TestSyntax(t *testing.T) {
 		{"right to left", "a: \u202e1\n", "f: this is not a text file"},
 		{"large", strings.Repeat("#", MaxBytes+1), "f: the file has 1048577 bytes, at most 1048576 are read"},
 		{"tab", "a:\n\tb: 1\n", "f:2:1: a tab in the indentation: YAML allows spaces only\n    2 | \tb: 1\n      | ^"},
+		{"tabs", "a:\n\tb: 1\n\tc: 1\n \td: 1\n", "f:2:1: a tab in the indentation of this line and 2 more: YAML allows spaces only\n    2 | \tb: 1\n      | ^"},
 		{"tab after spaces", "a:\n  \tb: 1\n", "f:2:3: a tab in the indentation"},
 		{"two documents", "a: 1\n---\nb: 2\n", "f:2:1: a second document: a file holds one\n    2 | ---\n      | ^"},
 		{"after the end", "a: 1\n...\nb: 2\n", "f:3:1: a second document"},

@@ -5,9 +5,11 @@ import (
 	"slices"
 )
 
-// Which server takes the next request. There is no lock: each server counts what it has in
-// flight, a pick compares the counts, and takes its place by a compare-and-swap, so
-// that two at the same time do not both take the last slot of one server.
+// Which server takes the next request. Picks take turns: while one compares what the servers
+// have in flight these counts can only fall. So as long as fewer are in flight than the
+// limits sum up to, it finds a server with room, and none has more than its limit. Two
+// that compare at the same time could both see the last slot of a server, or, worse, one
+// that is full before its slot comes free and another one that has filled up meanwhile.
 
 // A member is a server with its weight beside the others: its limit, and where nobody has said
 // one, the mean of those that were said, else 1.
@@ -41,28 +43,17 @@ func weigh(members []member) {
 // and its share while it starts slowly. Without limits that is the one with the least in
 // flight. Of several that are alike each is as likely. nil: there is none.
 func (p *Pool) pick(tried []*server) *server {
-	members := *p.all.Load()
-	for races := 0; ; races++ {
-		best, n := least(members, tried)
-		if best == nil {
-			return nil
-		}
-		if best.inFlight.CompareAndSwap(n, n+1) {
-			return best
-		}
-		if races == maxRaces {
-			best.inFlight.Add(1)
-			return best
-		}
+	p.picks.Lock()
+	defer p.picks.Unlock()
+	best := least(*p.all.Load(), tried)
+	if best != nil {
+		best.inFlight.Add(1)
 	}
+	return best
 }
 
-// maxRaces is how often a pick looks again because another one was faster: each time somebody
-// got on, and after so many it takes a server that was the best a moment ago.
-const maxRaces = 8
-
-// least returns the server and what it has in flight.
-func least(members []member, tried []*server) (best *server, inFlight int64) {
+// least returns the server.
+func least(members []member, tried []*server) (best *server) {
 	var used float64
 	alike := uint64(1)
 	luck := uint64(0) // drawn when two are alike
@@ -72,8 +63,7 @@ func least(members []member, tried []*server) (best *server, inFlight int64) {
 		if share == 0 || slices.Contains(tried, m.server) {
 			continue
 		}
-		n := m.inFlight.Load()
-		part := float64(n+1) / (m.weight * float64(share))
+		part := float64(m.inFlight.Load()+1) / (m.weight * float64(share))
 		switch {
 		case best == nil || part < used:
 			alike = 1
@@ -88,7 +78,7 @@ func least(members []member, tried []*server) (best *server, inFlight int64) {
 				continue
 			}
 		}
-		best, inFlight, used = m.server, n, part
+		best, used = m.server, part
 	}
-	return best, inFlight
+	return best
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/url"
+	"sync"
 	"testing"
 
 	"github.com/goodput/goodput/cmd/goodput/internal/config"
@@ -138,14 +139,36 @@ func TestPickFillsToTheLimits(t *testing.T) {
 	sum := int64(0)
 	for i, n := range p.in() {
 		sum += n
-		// A racer may take the second best: off by one.
-		if d := n - int64(limits[i]); d > 1 || d < -1 {
+		if n != int64(limits[i]) {
 			t.Errorf("in flight %v of %v", p.in(), limits)
 		}
 	}
 	if sum != together {
 		t.Errorf("%d in flight, want %d", sum, together)
 	}
+}
+
+// While no more are in flight than the limits sum up to, no server has more than its limit,
+// however fast they come and go.
+func TestPickNeverOverfills(t *testing.T) {
+	limits := []int{2, 1, 3}
+	p := pool(t, limits...)
+	var all sync.WaitGroup
+	for range 6 {
+		all.Go(func() {
+			for range 200_000 {
+				s := p.pick(nil)
+				for i, n := range p.in() {
+					if n > int64(limits[i]) {
+						t.Errorf("%d in flight at server %d of %d", n, i, limits[i])
+						return
+					}
+				}
+				s.inFlight.Add(-1)
+			}
+		})
+	}
+	all.Wait()
 }
 
 func BenchmarkPick(b *testing.B) {

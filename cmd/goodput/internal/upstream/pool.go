@@ -33,12 +33,13 @@ var ErrAbsent = errors.New("no server of the upstream is well")
 // A Pool is the servers of one upstream. It is an http.RoundTripper for requests whose URL
 // has a path and a query and no host.
 type Pool struct {
-	log  *slog.Logger
-	dial dialing
-	all  atomic.Pointer[[]member] // of the configuration in force; nobody changes what it points to
-	ends context.Context          // over with Close
-	end  context.CancelFunc
-	work sync.WaitGroup // of checks
+	log   *slog.Logger
+	dial  dialing
+	all   atomic.Pointer[[]member] // of the configuration in force; nobody changes what it points to
+	ends  context.Context          // over with Close
+	end   context.CancelFunc
+	work  sync.WaitGroup // of checks
+	picks sync.Mutex     // held while a request gets its server: see pick
 
 	mu       sync.Mutex // of what follows and of health; nothing is called, waited for or logged under it
 	cfg      config.Upstream
