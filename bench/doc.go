@@ -1,6 +1,8 @@
 // Package bench measures what a limiter costs per request, beside the libraries
-// that a Go service would use instead. It has only benchmarks; package live plays limits that find
-// themselves over real HTTP. The module is of its own, so that the rivals' dependencies stay here.
+// that a Go service would use instead. It has only benchmarks. Package virtual plays the same
+// libraries in virtual time, package live limits that find themselves over real HTTP, package
+// proxies other proxies, and cmd/benchmarks all of that, with a document. The module is of its own,
+// so that the rivals' dependencies stay here.
 //
 // Each contestant is set up as its documentation recommends, with room for 60 at
 // once where it has a fixed limit. What they do for their price differs:

@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/failsafe-go/failsafe-go v0.9.8
+	github.com/go-chi/chi/v5 v5.5.0
 	github.com/go-kratos/aegis v0.2.0
 	github.com/goodput/goodput v0.0.0
 	github.com/zeromicro/go-zero v1.10.3

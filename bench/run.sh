@@ -7,7 +7,8 @@
 #
 # About 4 minutes with the defaults. Only numbers of the same run compare. PROXIES=1 puts
 # goodput serve beside other proxies as well: 20 minutes more, in which nothing else should
-# run, with programs of Debian that it says it installs. See cmd/proxies.
+# run, with programs of Debian that it says it installs. See cmd/proxies. `make benchmarks`
+# has both, and every other comparison, in one run.
 set -euo pipefail
 cd "$(dirname "$0")"
 export GOWORK=off

@@ -63,7 +63,7 @@ func (g *generator) launch(ctx context.Context, r Request) {
 	g.mu.Unlock()
 
 	d := due{Request: r}
-	d.ctx, d.cancel = context.WithDeadline(ctx, g.start.Add(r.Due+g.plan.Deadline))
+	d.ctx, d.cancel = context.WithDeadline(ctx, g.start.Add(r.Due+g.plan.patience()))
 	g.open.Add(1)
 	select {
 	case g.idle <- d:
@@ -76,7 +76,7 @@ func (g *generator) launch(ctx context.Context, r Request) {
 func (g *generator) work(d due) {
 	for ok := true; ok; d, ok = <-g.idle {
 		late := time.Since(g.start) - d.Due
-		a := g.send(d.ctx, d.Work)
+		a := g.attempts(d)
 		now := time.Since(g.start)
 		if a.err != nil && errors.Is(d.ctx.Err(), context.DeadlineExceeded) {
 			a = answer{status: gaveUp}
@@ -88,6 +88,29 @@ func (g *generator) work(d due) {
 		g.mu.Unlock()
 		g.open.Done()
 	}
+}
+
+// attempts asks for d as often as its caller does.
+func (g *generator) attempts(d due) (a answer) {
+	if g.plan.Attempts <= 1 {
+		return g.send(d.ctx, d.Work)
+	}
+	for n := range g.plan.Attempts {
+		if n > 0 {
+			wait(d.ctx, pause)
+		}
+		ctx, cancel := context.WithTimeout(d.ctx, g.plan.Deadline)
+		a = g.send(ctx, d.Work)
+		gone := errors.Is(ctx.Err(), context.DeadlineExceeded)
+		cancel()
+		switch {
+		case a.err != nil && gone:
+			a = answer{status: gaveUp}
+		case a.err != nil || !refused(a.status):
+			return a
+		}
+	}
+	return a
 }
 
 func wait(ctx context.Context, d time.Duration) {

@@ -76,3 +76,42 @@ func TestOfferIsInterrupted(t *testing.T) {
 		}
 	})
 }
+
+// Who is refused, or left without an answer, asks again, and no more than it may.
+func TestAttempts(t *testing.T) {
+	refusal, answered, lost := answer{status: 503}, answer{status: 200}, answer{err: context.Canceled}
+	for _, c := range []struct {
+		name     string
+		attempts int
+		says     []answer
+		asked    int
+		want     int
+	}{
+		{"once", 1, []answer{refusal, answered}, 1, 503},
+		{"a refusal", 3, []answer{refusal, answered}, 2, 200},
+		{"all of them", 3, []answer{refusal, refusal, {status: 429}, answered}, 3, 429},
+		{"an error is none", 3, []answer{lost, answered}, 1, 0},
+		{"nor is another status", 3, []answer{{status: 500}, answered}, 1, 500},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			asked := 0
+			g := &generator{plan: Plan{Attempts: c.attempts, Deadline: second}, send: func(context.Context, time.Duration) answer {
+				asked++
+				return c.says[asked-1]
+			}}
+			if a := g.attempts(due{ctx: t.Context()}); a.status != c.want || asked != c.asked {
+				t.Errorf("%s: %+v after %d, want %d after %d", c.name, a, asked, c.want, c.asked)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) { // three deadlines, and two pauses
+		begin := time.Now()
+		g := &generator{plan: Plan{Attempts: 3, Deadline: second}, send: func(ctx context.Context, _ time.Duration) answer {
+			<-ctx.Done()
+			return answer{err: ctx.Err()}
+		}}
+		if a := g.attempts(due{ctx: t.Context()}); a.status != gaveUp || time.Since(begin) != g.plan.patience() || g.plan.patience() != 3200*time.Millisecond {
+			t.Errorf("%+v after %v, want it after %v", a, time.Since(begin), g.plan.patience())
+		}
+	})
+}

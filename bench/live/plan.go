@@ -17,12 +17,24 @@ type Plan struct {
 
 	Deadline  time.Duration // a caller gives up so long after its request was due
 	Objective time.Duration // a second, shorter time by which an answer is counted
+
+	// Attempts are how often a caller asks in all, after a refusal or its deadline: each time
+	// with the whole Deadline, and pause after the last. 0 and 1: once.
+	Attempts int
+}
+
+// pause is what naive clients wait before they ask again: no longer each time, and all alike.
+const pause = 100 * time.Millisecond
+
+// patience is how long a caller waits in all.
+func (p Plan) patience() time.Duration {
+	return time.Duration(max(p.Attempts, 1))*(p.Deadline+pause) - pause
 }
 
 // A Phase is a stretch in which the service has so many slots.
 type Phase struct {
 	Length time.Duration
-	Slots  int
+	Slots  int // 0: it begins nothing, and finishes what it has begun
 }
 
 // A Request is one arrival.
@@ -53,6 +65,18 @@ func Step(load float64, slots int, service, phase time.Duration, seed uint64) Pl
 	p := Cold(load, slots, service, phase, seed)
 	p.Name = fmt.Sprintf("step %d-%d-%d at %gx", slots, slots/3, slots, load)
 	p.Phases = []Phase{{phase, slots}, {phase, slots / 3}, {phase, slots}}
+	return p
+}
+
+// Stall is a load, as a multiple of what slots can serve, during which the service stands still
+// for five seconds, and whose callers ask three times. Without a limiter, what was asked in
+// vain comes again, and the overload outlives its cause.
+func Stall(load float64, slots int, service time.Duration, seed uint64) Plan {
+	p := Cold(load, slots, service, 0, seed)
+	p.Name = fmt.Sprintf("stall of 5 s at %gx", load)
+	// 10 s for a limit to find its place; 12 s for what comes again: it has gone after three deadlines.
+	p.Phases = []Phase{{10 * time.Second, slots}, {5 * time.Second, 0}, {12 * time.Second, slots}}
+	p.Attempts = 3
 	return p
 }
 

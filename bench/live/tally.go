@@ -74,7 +74,7 @@ func (t *tally) end(r Request, late, now time.Duration, a answer) {
 	t.lateness = append(t.lateness, late)
 	took, bin := now-r.Due, t.at(now)
 	switch {
-	case a.status == http.StatusOK && took <= t.plan.Deadline:
+	case a.status == http.StatusOK && took <= t.plan.patience():
 		t.good++
 		bin.Good++
 		t.latency = append(t.latency, took)
@@ -84,8 +84,8 @@ func (t *tally) end(r Request, late, now time.Duration, a answer) {
 		}
 	case a.status == http.StatusOK || a.status == gaveUp:
 		t.late++
-		t.latency = append(t.latency, t.plan.Deadline)
-	case a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable:
+		t.latency = append(t.latency, t.plan.patience())
+	case refused(a.status):
 		t.refused++
 		bin.Refused++
 		t.refusal = append(t.refusal, took)
@@ -98,6 +98,11 @@ func (t *tally) end(r Request, late, now time.Duration, a answer) {
 			}
 		}
 	}
+}
+
+// refused reports whether a status is a refusal.
+func refused(status int) bool {
+	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
 }
 
 // sample adds what was seen at now.

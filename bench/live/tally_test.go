@@ -131,3 +131,33 @@ func TestVoid(t *testing.T) {
 		}
 	}
 }
+
+// A second begins with each bin of half a second. Of 900 arrivals a bin, 1,641 answers are
+// enough for one: 0.95 - 4 sqrt(108)/1080 = 0.9115 of 1,800.
+func TestRecovered(t *testing.T) {
+	p := Stall(0.9, 60, 50*time.Millisecond, 1) // 20 bins, 10 without slots, 24
+	for _, c := range []struct {
+		name string
+		good func(bin int) int
+		want float64 // below 0: never
+	}{
+		{"at once", func(bin int) int { return map[bool]int{true: 0, false: 900}[bin >= 20 && bin < 30] }, 0},
+		{"after 2 s", func(bin int) int { return map[bool]int{true: 0, false: 900}[bin >= 20 && bin < 34] }, 2},
+		{"and again", func(bin int) int { return map[bool]int{true: 0, false: 900}[bin >= 20 && bin < 32 || bin == 40] }, 5.5},
+		{"enough", func(bin int) int { return map[bool]int{true: 0, false: 821}[bin >= 20 && bin < 30] }, 0},
+		{"not enough", func(bin int) int { return map[bool]int{true: 0, false: 820}[bin >= 20 && bin < 30] }, -1},
+		{"never", func(int) int { return 0 }, -1},
+	} {
+		y := newTally(p)
+		for i := range y.bins {
+			y.bins[i] = Bin{Arrived: 900, Good: c.good(i)}
+		}
+		switch got := y.recovered(); {
+		case got == nil && c.want >= 0, got != nil && math.Abs(*got-c.want) > 1e-9:
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+	if y := newTally(Cold(1, 60, 50*time.Millisecond, second, 1)); y.recovered() != nil {
+		t.Error("recovered from no stall")
+	}
+}

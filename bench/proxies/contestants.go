@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"text/template"
+
+	"github.com/goodput/goodput/bench/programs"
 )
 
 // A Setting is where a proxy stands and what it is to do.
@@ -206,7 +208,7 @@ func (ps Programs) Start(c Contestant, upstream string, slots int) (*Proxy, erro
 	if err != nil {
 		return nil, err
 	}
-	addrs, err := free(3)
+	addrs, err := programs.Free(3)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/goodput/goodput/bench/programs"
 )
 
 // startTime is how long a program may take until it listens.
@@ -126,34 +128,11 @@ func statTime(line string) (time.Duration, error) {
 func (p *process) resident() (int64, error) {
 	sum := int64(0)
 	for _, id := range p.family() {
-		statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", id))
+		n, err := programs.Resident(id)
 		if err != nil {
 			return 0, err
 		}
-		fields := strings.Fields(string(statm))
-		if len(fields) < 2 {
-			return 0, fmt.Errorf("/proc/%d/statm says %q", id, statm)
-		}
-		pages, err := strconv.ParseInt(fields[1], 10, 64)
-		if err != nil {
-			return 0, err
-		}
-		sum += pages * int64(os.Getpagesize())
+		sum += n
 	}
 	return sum, nil
-}
-
-// free returns n addresses on loopback where nobody listens. Somebody else may take one
-// before it is used: then its program says so.
-func free(n int) ([]string, error) {
-	var addrs []string
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close() // all at once, so that they differ
-		addrs = append(addrs, l.Addr().String())
-	}
-	return addrs, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // A Report is what one run measured.
@@ -48,6 +49,7 @@ func over(a, b []float64) []float64 {
 
 // A Number is one that the project is to reach, and what the run says of it.
 type Number struct {
+	Key  string `json:"key"` // one of the Keys, and of what: by it others find the number
 	What string `json:"what"`
 	Spread
 	Bound float64 `json:"bound"`
@@ -88,6 +90,50 @@ const (
 	mostMemory   = 24 * 1024  // bytes beside the body
 )
 
+// Keys of numbers, before a protocol, a contestant, or both of At.
+const (
+	KeyOfBare   = "of-bare "
+	KeyOfCaddy  = "of-caddy "
+	KeyRefusal  = "refusal "
+	KeyOfFloor  = "of-floor "
+	KeyMarginal = "refusal-in-overload "
+	KeyOfBest   = "of-best "
+	KeyOfSlots  = "of-slots "
+	KeyMemory   = "memory "
+)
+
+// At is what a key ends with that is of a contestant at a load.
+func At(contestant string, load float64) string { return fmt.Sprintf("%s %gx", contestant, load) }
+
+// BoundOf returns the bound of the number of a key, and whether it is the least that is good.
+func BoundOf(key string) (least bool, bound float64) {
+	kind, of, _ := strings.Cut(key, " ")
+	switch kind + " " {
+	case KeyOfBare:
+		return true, leastOfBare
+	case KeyOfCaddy:
+		return true, leastOfCaddy
+	case KeyRefusal, KeyMarginal:
+		return false, mostRefusal
+	case KeyOfFloor:
+		return false, mostOfFloor
+	case KeyOfBest:
+		return true, leastOfBest
+	case KeyOfSlots:
+		if strings.HasSuffix(of, " 10x") {
+			return true, leastAt10
+		}
+		return true, leastAt3
+	}
+	return false, mostMemory
+}
+
+// numberOf begins one of a key.
+func numberOf(key, what string, s Spread) Number {
+	least, bound := BoundOf(key)
+	return Number{Key: key, What: what, Spread: s, Bound: bound, Least: least}
+}
+
 // Judge fills in the numbers of r.
 func (r *Report) Judge() {
 	r.Numbers = slices.Concat(r.passes(), r.refusals(), r.goodputs(), r.memories())
@@ -115,18 +161,12 @@ func (r *Report) OfBare(c *Cost) Spread {
 func (r *Report) passes() (all []Number) {
 	for _, protocol := range []string{HTTP1, H2C} {
 		ours := r.cost(Goodput, protocol, Pass)
-		for _, rival := range []struct {
-			name  string
-			bound float64
-		}{{Bare, leastOfBare}, {Caddy, leastOfCaddy}} {
+		for _, rival := range []struct{ name, key string }{{Bare, KeyOfBare}, {Caddy, KeyOfCaddy}} {
 			theirs := r.cost(rival.name, protocol, Pass)
 			if ours == nil || theirs == nil {
 				continue
 			}
-			n := Number{
-				What:   fmt.Sprintf("requests per processor second, over %s, of those of %s", protocol, rival.name),
-				Spread: SpreadOf(over(ours, theirs)), Bound: rival.bound, Least: true,
-			}
+			n := numberOf(rival.key+protocol, fmt.Sprintf("requests per processor second, over %s, of those of %s", protocol, rival.name), SpreadOf(over(ours, theirs)))
 			if roomy := r.cost(Roomy, protocol, Pass); rival.name == Bare && roomy != nil {
 				of := SpreadOf(over(ours, roomy))
 				n.Note = fmt.Sprintf("of one that collects its garbage as seldom: %.3f, %.3f to %.3f", of.Median, of.Smallest, of.Largest)
@@ -146,22 +186,16 @@ func (r *Report) refusals() (all []Number) {
 			continue
 		}
 		floor := r.cost(Floor, protocol, Refusal)
-		all = append(all, Number{
-			What:   fmt.Sprintf("processor time of a refusal, over %s, of that of a pass", protocol),
-			Spread: SpreadOf(over(pass, refusal)), Bound: mostRefusal, Floor: SpreadOf(over(pass, floor)).Median,
-			Note: fmt.Sprintf("a handler that refuses at once: %.2f", SpreadOf(over(pass, floor)).Median),
-		}, Number{
-			What:   fmt.Sprintf("processor time of a refusal, over %s, of that of a handler that refuses at once", protocol),
-			Spread: SpreadOf(over(floor, refusal)), Bound: mostOfFloor,
-		})
+		n := numberOf(KeyRefusal+protocol, fmt.Sprintf("processor time of a refusal, over %s, of that of a pass", protocol), SpreadOf(over(pass, refusal)))
+		n.Floor = SpreadOf(over(pass, floor)).Median
+		n.Note = fmt.Sprintf("a handler that refuses at once: %.2f", n.Floor)
+		all = append(all, n, numberOf(KeyOfFloor+protocol, fmt.Sprintf("processor time of a refusal, over %s, of that of a handler that refuses at once", protocol), SpreadOf(over(floor, refusal))))
 	}
 	for _, name := range []string{Goodput, Auto} {
 		if passes, refusals := r.Marginal(name); len(passes) > 0 {
-			all = append(all, Number{
-				What:   fmt.Sprintf("processor time of a refusal of %s, in the overload, of that of a pass", name),
-				Spread: SpreadOf(over(refusals, passes)), Bound: mostRefusal,
-				Note: fmt.Sprintf("%.0f us of %.0f us", 1e6*SpreadOf(refusals).Median, 1e6*SpreadOf(passes).Median),
-			})
+			n := numberOf(KeyMarginal+name, fmt.Sprintf("processor time of a refusal of %s, in the overload, of that of a pass", name), SpreadOf(over(refusals, passes)))
+			n.Note = fmt.Sprintf("%.0f us of %.0f us", 1e6*SpreadOf(refusals).Median, 1e6*SpreadOf(passes).Median)
+			all = append(all, n)
 		}
 	}
 	return all
@@ -259,17 +293,15 @@ func (r *Report) goodput(load float64, name string) (all []Number) {
 		}
 	}
 	if r.rivals(load) {
-		all = append(all, Number{
-			What:   fmt.Sprintf("goodput of %s at %gx, of that of the best rival", name, load),
-			Spread: SpreadOf(ratios), Bound: leastOfBest, Least: true, Void: len(ratios) == 0,
-			Note: fmt.Sprintf("%s: %.3f of capacity", best, r.quick(best, load)),
-		})
+		n := numberOf(KeyOfBest+At(name, load), fmt.Sprintf("goodput of %s at %gx, of that of the best rival", name, load), SpreadOf(ratios))
+		n.Void = len(ratios) == 0
+		n.Note = fmt.Sprintf("%s: %.3f of capacity", best, r.quick(best, load))
+		all = append(all, n)
 	}
-	if bound := (map[float64]float64{3: leastAt3, 10: leastAt10})[load]; bound > 0 {
-		all = append(all, Number{
-			What:   fmt.Sprintf("goodput of %s at %gx, of capacity", name, load),
-			Spread: SpreadOf(ours), Bound: bound, Least: true, Void: len(ours) == 0,
-		})
+	if load == 3 || load == 10 {
+		n := numberOf(KeyOfSlots+At(name, load), fmt.Sprintf("goodput of %s at %gx, of capacity", name, load), SpreadOf(ours))
+		n.Void = len(ours) == 0
+		all = append(all, n)
 	}
 	return all
 }
@@ -307,10 +339,7 @@ func (r *Report) memories() (all []Number) {
 		if m.Contestant != Goodput {
 			continue
 		}
-		n := Number{
-			What:   fmt.Sprintf("bytes of a request that waits, over %s, beside a body of %d", m.Protocol, m.Body),
-			Spread: SpreadOf([]float64{m.Each}), Bound: mostMemory,
-		}
+		n := numberOf(KeyMemory+m.Protocol, fmt.Sprintf("bytes of a request that waits, over %s, beside a body of %d", m.Protocol, m.Body), SpreadOf([]float64{m.Each}))
 		for _, f := range r.Memories {
 			if f.Contestant == Floor && f.Protocol == m.Protocol && f.Body == m.Body {
 				n.Note = fmt.Sprintf("in a handler of net/http: %.0f", f.Each)

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"strconv"
 	"time"
+
+	"github.com/goodput/goodput/bench/programs"
 )
 
 // service starts the service with so many slots and returns its address.
@@ -18,7 +20,7 @@ func (ps Programs) service(slots int) (addr string, stop func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	addrs, err := free(1)
+	addrs, err := programs.Free(1)
 	if err != nil {
 		return "", nil, err
 	}

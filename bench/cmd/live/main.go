@@ -4,8 +4,9 @@
 //	go run ./cmd/live -json live.json
 //
 // With its defaults: 60 slots of 50 ms, exponential, that the limiters do not know;
-// 0.5, 1.5, 3 and 10 times what those can do for 20 s each from a cold start, and
-// 1.5 times while the slots are 60, 20 and 60 for 15 s each. 14 minutes, in which the
+// 0.5, 1.5, 3 and 10 times what those can do for 20 s each from a cold start,
+// 1.5 times while the slots are 60, 20 and 60 for 15 s each, and 0.9 times while nothing
+// moves for 5 s and callers ask three times. 16 minutes, in which the
 // machine should do nothing else: a run that it spoils is void and is played again. See
 // package live.
 //
@@ -92,7 +93,7 @@ func play(ctx context.Context, s *setup) ([]*live.Result, error) {
 				}
 				debug.FreeOSMemory() // what one left is not the next one's to collect
 			}
-			if c.Law != nil && r.Void == "" {
+			if c.Law != nil && r.Void == "" && p.Attempts <= 1 {
 				if err := live.Model(c, p, r); err != nil {
 					return nil, err
 				}
@@ -126,6 +127,7 @@ func parse(args []string) (*setup, error) {
 	names := f.String("contestants", "", "comma-separated `names`; all of them without")
 	loads := f.String("loads", "0.5,1.5,3,10", "comma-separated `multiples` of what the slots can do, from a cold start; \"\" for none")
 	step := f.Float64("step", 1.5, "`multiple` during which the slots are all, a third, and all again; 0 for none")
+	stall := f.Float64("stall", 0.9, "`multiple` during which the service stands still for 5s, with callers that ask three times; 0 for none")
 	slots := f.Int("slots", 60, "of the service, 3 to 10,000")
 	service := f.Duration("service", 50*time.Millisecond, "mean of the exponential service time, 1ms to 10s")
 	length := f.Duration("length", 20*time.Second, "of each load, 1s to 1h")
@@ -142,6 +144,8 @@ func parse(args []string) (*setup, error) {
 		return nil, fmt.Errorf("service %v is out of range: 1ms to 10s", *service)
 	case *tries < 1 || *tries > 100:
 		return nil, fmt.Errorf("tries %d are out of range: 1 to 100", *tries)
+	case *stall != 0 && !(*stall >= 0.01 && *stall <= 100):
+		return nil, fmt.Errorf("stall %v is out of range: 0.01 to 100, or 0 for none", *stall)
 	case *step != 0 && !(*step >= 0.01 && *step <= 100):
 		return nil, fmt.Errorf("step %v is out of range: 0.01 to 100, or 0 for none", *step)
 	}
@@ -161,8 +165,11 @@ func parse(args []string) (*setup, error) {
 	if *step > 0 {
 		s.plans = append(s.plans, live.Step(*step, *slots, *service, *phase, *seed))
 	}
+	if *stall > 0 {
+		s.plans = append(s.plans, live.Stall(*stall, *slots, *service, *seed))
+	}
 	if len(s.plans) == 0 {
-		return nil, fmt.Errorf("nothing to play: no load and no step")
+		return nil, fmt.Errorf("nothing to play: no load, no step and no stall")
 	}
 	var err error
 	s.contestants, err = chosen(live.Contestants(*slots), *names)

@@ -12,13 +12,16 @@ import (
 
 func TestFlags(t *testing.T) {
 	s, err := parse(nil)
-	if err != nil || len(s.plans) != 5 || len(s.contestants) != 6 {
+	if err != nil || len(s.plans) != 6 || len(s.contestants) != 6 {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	if p := s.plans[4]; p.Rate != 1800 || len(p.Phases) != 3 || p.Phases[1].Slots != 20 || p.Length().Seconds() != 45 {
 		t.Errorf("the step is %+v", p)
 	}
-	s, err = parse(strings.Fields("-slots 30 -service 100ms -length 5s -loads 2 -step 0 -contestants goodput-told,kratos-bbr -seed 9 -json x"))
+	if p := s.plans[5]; p.Rate != 1080 || p.Attempts != 3 || p.Phases[1].Slots != 0 || p.Length().Seconds() != 27 {
+		t.Errorf("the stall is %+v", p)
+	}
+	s, err = parse(strings.Fields("-slots 30 -service 100ms -length 5s -loads 2 -step 0 -stall 0 -contestants goodput-told,kratos-bbr -seed 9 -json x"))
 	if err != nil || len(s.plans) != 1 || len(s.contestants) != 2 || s.file != "x" {
 		t.Fatalf("%+v, %v", s, err)
 	}
@@ -26,17 +29,18 @@ func TestFlags(t *testing.T) {
 		t.Errorf("the load is %+v", p)
 	}
 	for args, want := range map[string]string{
-		"-slots 2":            "slots 2 are out of range",
-		"-service 1us":        "service 1µs is out of range",
-		"-step -1":            "step -1 is out of range",
-		"-step NaN":           "step NaN is out of range",
-		"-length 700ms":       "length or phase 700ms is out of range",
-		"-phase 1300ms":       "length or phase 1.3s is out of range",
-		"-loads 1,x":          `load "x" is out of range`,
-		"-loads NaN":          `load "NaN" is out of range`,
-		"-loads , -step 0":    "nothing to play",
-		"-contestants nobody": `contestant "nobody" is unknown: one of goodput-auto`,
-		"-tries 0":            "tries 0 are out of range",
+		"-slots 2":                  "slots 2 are out of range",
+		"-service 1us":              "service 1µs is out of range",
+		"-step -1":                  "step -1 is out of range",
+		"-step NaN":                 "step NaN is out of range",
+		"-length 700ms":             "length or phase 700ms is out of range",
+		"-phase 1300ms":             "length or phase 1.3s is out of range",
+		"-loads 1,x":                `load "x" is out of range`,
+		"-loads NaN":                `load "NaN" is out of range`,
+		"-stall NaN":                "stall NaN is out of range",
+		"-loads , -step 0 -stall 0": "nothing to play",
+		"-contestants nobody":       `contestant "nobody" is unknown: one of goodput-auto`,
+		"-tries 0":                  "tries 0 are out of range",
 	} {
 		if _, err := parse(strings.Fields(args)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", args, err, want)

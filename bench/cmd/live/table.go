@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -38,7 +39,27 @@ func report(w io.Writer, results []*live.Result) error {
 	if err := printSteps(w, results); err != nil {
 		return err
 	}
+	if err := printStalls(w, results); err != nil {
+		return err
+	}
 	return printModel(w, results)
+}
+
+// printStalls writes a line for each plan with a phase without slots.
+func printStalls(w io.Writer, results []*live.Result) error {
+	for _, r := range results {
+		if r.Void != "" || !slices.ContainsFunc(r.Phases, func(p live.PhaseResult) bool { return p.Slots == 0 }) {
+			continue
+		}
+		after := "never within the run"
+		if r.Recovered != nil {
+			after = fmt.Sprintf("after %.1f s", *r.Recovered)
+		}
+		if _, err := fmt.Fprintf(w, "%s, %s: every second is answered again, for good, %s\n", r.Plan, r.Contestant, after); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // printModel writes, for each contestant that was modelled, how far its runs are from
