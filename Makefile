@@ -12,7 +12,7 @@ WORKSPACE = $(shell go list -m -f '{{.Dir}}/...')
 FUZZTIME ?= 10s
 V ?=
 
-.PHONY: help build demo test race mutants fuzz soak readme fmt pictures lint bench bench-once e2e screenshots ci clean
+.PHONY: help build demo test race mutants fuzz soak soak-hour readme verify-demo fmt pictures lint bench benchmarks bench-once e2e screenshots ci clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,7 +31,7 @@ test: ## every test; needs Go alone
 # detector, so the program's own tests play one scenario there.
 ALONE = /(admission|limit|internal/(attempts|hist|rivals|sim|plan|theory|rules|mutants)|cmd/goodput|cmd/goodput/internal/(accesslog|build|builtin|config|flags|keys|policy|replay|report|scenario|strictyaml|suite|topology))$$
 
-RACED = $$(go list $(WORKSPACE) | grep -vE '$(ALONE)' | grep $(1) /cmd/ | grep -v '/internal/proxy$$')
+RACED = $$(go list $(WORKSPACE) | grep -vE '$(ALONE)' | grep $(1) /cmd/ | grep -vE '/(internal/proxy|conformance)$$')
 PARTS = $(filter-out $(1),$(or $(PART),all))
 race: ## the tests of what is concurrent, under the race detector; PART=0/4 the libraries, 1/4 the proxy, 2/4 the program's packages, 3/4 itself
 ifneq ($(call PARTS,1/4 2/4 3/4),)
@@ -42,6 +42,7 @@ ifneq ($(call PARTS,0/4 2/4 3/4),)
 endif
 ifneq ($(call PARTS,0/4 1/4 3/4),)
 	go test -race $(V) $(call RACED,-e)
+	go test -race $(V) ./conformance
 endif
 ifneq ($(call PARTS,0/4 1/4 2/4),)
 	go test -race -short $(V) ./cmd/goodput
@@ -85,11 +86,19 @@ soak: ## the long runs: a minute of stress under the race detector, of each fuzz
 	GOODPUT_STRESS=36s go test -count=1 -timeout 10m $(V) -run HealthyEndpoint ./cmd/goodput/internal/proxy
 	GOODPUT_MILLION=1 go test -count=1 -timeout 20m $(V) -run 'NothingIsLeft|Storm|TransportLeavesNothing' ./goodputsql ./pool ./goodputhttp
 	GOODPUT_MILLION=1 go test -count=1 $(V) -run LabelsAreBounded ./cmd/goodput
+	GOODPUT_SOAK=1 go test -count=1 -timeout 20m $(V) -run 'C151|C161' ./cmd/goodput/internal/load
 	$(MAKE) fuzz FUZZTIME=60s
 	E2E_LONG=1 $(MAKE) e2e
 
+soak-hour: ## goodput serve for LENGTH=1h at 1.2x, with reloads, resets and restarts each minute: docs/soak.md; a third of a core
+	mkdir -p bin
+	cd bench && GOWORK=off go build -o ../bin/soak ./cmd/soak && ../bin/soak -length $(or $(LENGTH),1h) -json ../bin/soak.json -page ../docs/soak.md
+
 readme: ## every command of the README, as it stands there
 	.ci/readme
+
+verify-demo: ## verify against the demo's service: certified twice through goodput, and not directly; 6 minutes in which nothing else should run
+	.ci/verify-demo
 
 bin/pictures: $(wildcard tools/cmd/pictures/*.go) tools/go.mod
 	GOWORK=off go -C tools build -o ../bin/ ./cmd/pictures
@@ -113,14 +122,17 @@ lint: bin/gofumpt ## gofumpt, vet, staticcheck; each go.mod is tidy
 bench: ## beside the rivals: PASSES=6 interleaved passes, benchstat, ratios (4 minutes)
 	bench/run.sh
 
+benchmarks: ## every comparison with everybody, and docs/benchmarks.md from it: half an hour in which nothing else should run; ONLY=hot,core some of it
+	cd bench && GOWORK=off go run ./cmd/benchmarks -publish $(if $(ONLY),-only $(ONLY))
+
 bench-once: ## that every benchmark still runs
 	go test -run '^$$' -bench . -benchtime 10x ./internal/sim ./internal/theory ./goodputprom ./cmd/goodput/internal/accesslog
 	cd bench && GOWORK=off go test ./... && GOWORK=off go test -run '^$$' -bench . -benchtime 10x .
 
-e2e: ## real services on loopback: says what it installs from Debian, and starts, before it does
-	GOWORK=off ./e2e/run.sh
+e2e: ## real services on loopback: says what it installs from Debian, and starts, before it does; PART=0/2 every other test
+	GOWORK=off PART=$(PART) ./e2e/run.sh
 
-ci: ## everything above but demo and bench; 15 minutes at the most on 2 cores
+ci: ## everything above but demo, verify-demo and bench; 15 minutes at the most on 2 cores
 	@.ci/steps
 
 clean: ## bin/

@@ -3,6 +3,7 @@
 #
 #   ./run.sh                 everything, about 3 minutes
 #   ./run.sh -run Drain      arguments are passed to `go test`
+#   PART=0/2 ./run.sh        every other test
 #   E2E_LONG=1 ./run.sh      the soak with large bodies lasts 60 s, and the rolling
 #                            restart 100,000 requests
 #
@@ -65,6 +66,12 @@ export GOWORK=off # this module is not part of the workspace
 (cd ../cmd/goodput && go build -o "$built/goodput" .)
 go build -o "$built/service" ./service
 
+chosen=()
+if [[ ${PART:-} == */* ]]; then
+	names=$(go test -list . ./... | awk -v part="$PART" 'BEGIN { split(part, p, "/") } /^Test/ && n++ % p[2] == p[1] { printf "%s%s", sep, $1; sep = "|" }')
+	chosen=(-run "^($names)\$")
+fi
+
 # The timeout is three times what the tests take on two busy cores.
 E2E_PROGRAM="$built/goodput" E2E_SERVICE="$built/service" \
-	go test -count=1 -timeout 10m -v "$@" ./...
+	go test -count=1 -timeout 10m -v "${chosen[@]}" "$@" ./...
